@@ -231,17 +231,9 @@ new = tuple.__new__
 class Descriptor(NamedTuple):
     """Mask, accumulator and replace: how a result is written.
 
-    Attributes
-    ----------
-    mask : Handle or None
-        A vector for a vector, a matrix for a matrix.
-    structure, complement : bool
-        The mask keeps every position at which it has an entry, else only those at which the entry
-        is not zero; or it keeps the other positions.
-    accum : BinaryOp or None
-        The accumulator.
-    replace : bool
-        Delete the output's entries outside the mask.
+    The mask is a vector for a vector, a matrix for a matrix. By `structure` it keeps every position
+    at which it has an entry, else those at which the entry is not zero; with `complement` it keeps
+    the other positions. With `replace` the output's entries outside the mask are deleted.
     """
 
     mask: Handle | None = None

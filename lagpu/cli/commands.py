@@ -76,9 +76,8 @@ def flag(name: str, help: str) -> Declared:
     return value(bool, False, help, name)
 
 
-def source(help: str = "Vertex to start from.") -> Declared:
-    """Return the option ``--source``, which may be left out."""
-    return option(str, help, "--source", "-s", metavar="VERTEX")
+_START = "Vertex to start from."
+_VERTEX = {"metavar": "VERTEX"}
 
 
 # The suffixes are those of lagpu.io.formats, whose import would take time (a test compares).
@@ -94,7 +93,7 @@ _GRAPH_HELP = (
 #: The options that several commands have, by the names of their values.
 OPTIONS: dict[str, Declared] = {
     "graph": argument("GRAPH", _GRAPH_HELP),
-    "source": source(),
+    "source": option(str, _START, "--source", "-s", **_VERTEX),
     "sources": option(str, "Several vertices, as in 0,5,9: levels from the nearest."),
     "each": flag("--each", "A search from each of --sources, all at once."),
     "backend": value(
@@ -308,7 +307,7 @@ row(
         "compared with its eager ones.",
     ),
     output=option(Output, "For bfs: levels, parents, or paths.", metavar="WHAT"),
-    target=option(str, "For path.", "--target", "-t", metavar="VERTEX"),
+    target=option(str, "For path.", "--target", "-t", **_VERTEX),
 )
 row(
     "selftest",
@@ -479,7 +478,7 @@ def _algorithm(
     return register
 
 
-_SOURCE = value(str, REQUIRED, "Vertex to start from.", "--source", "-s", metavar="VERTEX")
+_SOURCE = value(str, REQUIRED, _START, "--source", "-s", **_VERTEX)
 _SEED = option(int, "Seed of a generated graph, and of the algorithm.", min=0)
 
 
@@ -642,7 +641,7 @@ def components(strong: bool, method: Method | None) -> Job:
 @_algorithm(
     save=False,
     pseudo=flag("--pseudo", "Estimate by a few searches: two vertices far apart."),
-    source=source("Where --pseudo begins; by default 0."),
+    source=option(str, "Where --pseudo begins; by default 0.", "--source", "-s", **_VERTEX),
 )
 def diameter(pseudo: bool, source: str | None) -> Job:
     """Find the largest distance between two vertices of a graph."""
@@ -671,7 +670,7 @@ def diameter(pseudo: bool, source: str | None) -> Job:
 @_algorithm(
     save=False,
     source=_SOURCE,
-    target=value(str, REQUIRED, "Vertex to reach.", "--target", "-t", metavar="VERTEX"),
+    target=value(str, REQUIRED, "Vertex to reach.", "--target", "-t", **_VERTEX),
     weight=flag("--weight", "The path of least length over the weights, as sssp has them."),
 )
 def path(source: str, target: str, weight: bool) -> Job:

@@ -216,7 +216,13 @@ class Command:
         rankings = {name: lines.pop(name) for name in [*lines] if _is_ranking(lines[name])}
         console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
         if rankings:
-            console.show(_ranked(rankings))
+            names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
+            table = FittingTable("vertex", *names)  # with further numbers of the same vertices
+            for pairs in zip(*rankings.values(), strict=True):
+                table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
+            if table.row_count == TOP:
+                table.caption = f"the {TOP} largest"
+            console.show(table)
 
 
 def _load_and_time(found: dict[str, Any], what: str, when: str) -> dict[str, str]:
@@ -238,17 +244,6 @@ def _named(found: dict[str, Any], names: Names) -> dict[str, Any]:
         return names.shown(value) if name in _VERTICES or is_list else value
 
     return {name: shown(name, value) for name, value in found.items()}
-
-
-def _ranked(rankings: dict[str, list[list[Any]]]) -> FittingTable:
-    """Return the table of a ranking, with further numbers of the same vertices."""
-    names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
-    table = FittingTable("vertex", *names)
-    for pairs in zip(*rankings.values(), strict=True):
-        table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
-    if table.row_count == TOP:
-        table.caption = f"the {TOP} largest"
-    return table
 
 
 def _is_ranking(value: Any) -> bool:
@@ -322,7 +317,12 @@ class Search(Command):
             self.job.run(A, *start)
         with trace() as traced:
             self.job.run(A, *start)
-        depth = _depth(A, start[0], traced)
+        if traced.totals().unlogged:  # no rows by level; another search has the same depth
+            depth = int(algorithms.bfs_levels_multi(A, start[0]).reduce("max").new().value)
+        else:  # levels that did not fit the log included
+            a_level = sum(row.level == 0 for row in traced.rows)
+            unrecorded = traced.totals().unrecorded // max(a_level, 1)
+            depth = len(_products(traced)) + unrecorded - 1
         traversed = count = 0
         for vertices in _rows(result):
             reached = np.zeros(facts.vertices, bool)
@@ -397,14 +397,6 @@ def _rows(result: Vector | Matrix) -> list[np.ndarray[Any, Any]]:
 
 def _products(traced: Trace) -> list[Row]:
     return [row for row in traced.rows if row.method in ("mxv", "matrix_mxm")]
-
-
-def _depth(A: Matrix, start: Any, traced: Trace) -> int:
-    """Return the last level, levels that did not fit the log included."""
-    if traced.totals().unlogged:  # no rows by level; another search has the same depth
-        return int(algorithms.bfs_levels_multi(A, start).reduce("max").new().value)
-    a_level = sum(row.level == 0 for row in traced.rows)
-    return len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
 
 
 def _begin(found: dict[str, Any]) -> str:

@@ -1,18 +1,4 @@
-"""Graphs from one text: a file, or a generator and its numbers.
-
-==========================  ========================================
-``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
-``urand:S``, ``urand:S:E``  `uniform`
-``gnm:N:M``                 `gnm`, directed
-``road:K``, ``road:K:L``    `road`, L edges a link
-``chains:S``, ``chains:S:L``  `chains`, L edges a chain
-``hubs:N``, ``hubs:N:H``    `hubs`
-``grid:RxC``                `grid2d`
-``delaunay:S``              `delaunay`
-``mycielskian:K``           `mycielskian`
-``path:N``, ``cycle:N``     `path`, `cycle`
-``star:N``, ``complete:N``  `star`, `complete`
-==========================  ========================================
+"""Graphs from one text: a file, or a generator and its numbers, as in `_KINDS`.
 
 The names of benchmarks are texts too: ``kron16`` is ``kron:16``, ``kron16e8`` is ``kron:16:8``.
 A file of such a name is ``./kron16``.

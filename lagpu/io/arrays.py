@@ -89,20 +89,7 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
 
 
 def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_array | sp.coo_array:
-    """Return a matrix as a SciPy array, by rows by default: `to_scipy`, as in python-graphblas.
-
-    Parameters
-    ----------
-    A : Matrix, (nrows, ncols)
-        A matrix on any backend.
-    format : str
-        ``"csc"``, ``"csr"`` or ``"coo"``.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such format.
-    """
+    """Return what `to_scipy` returns, by rows by default as in python-graphblas."""
     return to_scipy(A, format=format)
 
 

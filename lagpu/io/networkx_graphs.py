@@ -87,7 +87,14 @@ def adjacency(
         each = [near for _, near in G.adjacency()]
     else:
         found = dict(G.adjacency())
-        _require_nodes(nodes, place, found)
+        if unknown := [node for node in nodes if node not in found]:
+            raise InvalidValue(
+                f"from_networkx: the node {unknown[0]!r} of nodelist is not in the graph. Leave it "
+                "out."
+            )
+        if len(place) != len(nodes):
+            twice = next(node for k, node in enumerate(nodes) if place[node] != k)
+            raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
         each = [{v: data for v, data in found[u].items() if v in place} for u in nodes]
     if G.is_multigraph():
         ends: Iterable[Any] = (v for near in each for v, keys in near.items() for _ in keys)
@@ -119,18 +126,6 @@ def _require_graph(G: Any) -> None:
     elif hasattr(G, "tocsc"):
         remedy = "Use from_scipy."
     raise DomainMismatch(f"from_networkx: {kind} is not a NetworkX graph. {remedy}")
-
-
-def _require_nodes(nodes: list[Any], place: Mapping[Any, int], found: Mapping[Any, Any]) -> None:
-    """Raise `InvalidValue` unless `nodes` are distinct nodes of the graph."""
-    unknown = [node for node in nodes if node not in found]
-    if unknown:
-        raise InvalidValue(
-            f"from_networkx: the node {unknown[0]!r} of nodelist is not in the graph. Leave it out."
-        )
-    if len(place) != len(nodes):
-        twice = next(node for k, node in enumerate(nodes) if place[node] != k)
-        raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
 
 
 def numbers(values: list[Any], name: Any) -> Array:
@@ -287,7 +282,11 @@ def to_networkx(
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"to_networkx: {type(A).__name__} is not a Matrix. Give a Matrix.")
     directed = is_directed(A, directed, "to_networkx")
-    names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
+    names = range(A.nrows) if nodes is None else list(nodes)
+    if len(names) != A.nrows:
+        raise DimensionMismatch(f"to_networkx: {len(names)} nodes != {A.nrows} vertices.")
+    if len(set(names)) != A.nrows:
+        raise InvalidValue("to_networkx: a name is given twice. Give each node a name of its own.")
     # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
     need = A.nvals * (270 if A.dtype.is_bool else 440) + A.nrows * 750
     in_step(A.backend, lambda: memory.require(need, "to_networkx", "Use to_scipy."))
@@ -312,16 +311,6 @@ def graph(
     else:
         G.add_edges_from(zip(rows, cols, strict=True))
     return G
-
-
-def _names(nodes: Iterable[Any], n: int) -> list[Any]:
-    """Return `n` distinct names of vertices."""
-    names = list(nodes)
-    if len(names) != n:
-        raise DimensionMismatch(f"to_networkx: {len(names)} nodes != {n} vertices.")
-    if len(set(names)) != n:
-        raise InvalidValue("to_networkx: a name is given twice. Give each node a name of its own.")
-    return names
 
 
 # ------------------------------------------------------------------------------------------

@@ -105,14 +105,19 @@ class Text:
         """Yield (piece, key, whole lines) of the shares of some pieces of `count`."""
         with self._file.open("rb") as stream:
             if self._packed:
-                for key, text in enumerate(self._unpacked(stream)):
-                    if key % count in pieces:
-                        yield key % count, key, text
+                with damage_named(self.name), unpacked(stream) as text:
+                    skip = self._start
+                    while skip and (over := text.read(min(skip, reading.PIECE))):
+                        skip -= len(over)
+                    for key, part in enumerate(self._whole_lines(text)):
+                        if key % count in pieces:
+                            yield key % count, key, part
                 return
             for piece in pieces:
                 first, last = (self._line_at(stream, piece + k, count) for k in (0, 1))
-                for k, text in enumerate(self._lines(stream, first, last)):
-                    yield piece, piece << 32 | k, text
+                stream.seek(first)
+                for k, part in enumerate(self._whole_lines(stream, last - first)):
+                    yield piece, piece << 32 | k, part
 
     def _line_at(self, stream: IO[bytes], piece: int, count: int) -> int:
         """Return where the first line begins at or after the nominal start of a share."""
@@ -126,44 +131,24 @@ class Text:
                 return stream.tell() - len(block) + end + 1
         return self.nbytes
 
-    def _lines(self, stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
-        stream.seek(first)
-        while first < last:
-            block = stream.read(min(reading.PIECE, last - first))
-            if not block:
-                raise FileFormatError(f"read: {self.name} became shorter while it was read.")
-            if first + len(block) < last:
-                block = block[: self._last_line_of(block, reading.PIECE)]
-                stream.seek(first + len(block))
-            first += len(block)
-            yield _ended(block)
-
-    def _unpacked(self, stream: IO[bytes]) -> Iterator[bytes]:
-        with damage_named(self.name), unpacked(stream) as text:
-            skip, rest = self._start, b""
-            while skip and (over := text.read(min(skip, reading.PIECE))):
-                skip -= len(over)
-            while block := text.read(reading.PIECE):
-                block = rest + block
-                cut = self._last_line_of(block, 2 * reading.PIECE)
-                rest = block[cut:]
-                if cut:
-                    yield block[:cut]
-            if rest:
-                yield _ended(rest)
-
-    def _last_line_of(self, block: bytes, most: int) -> int:
-        """Return where the last whole line of a block ends; 0 if it may be longer, up to `most`."""
-        cut = block.rfind(b"\n") + 1
-        if not cut and len(block) >= most:
-            raise FileFormatError(
-                f"read: {self.name} has a line that is longer than {reading.PIECE} bytes."
-            )
-        return cut
-
-
-def _ended(text: bytes) -> bytes:
-    return text if text.endswith(b"\n") else text + b"\n"
+    def _whole_lines(self, stream: IO[bytes], left: int | None = None) -> Iterator[bytes]:
+        """Yield the lines of a stream, or of so many bytes of it that are left."""
+        rest = b""
+        while block := stream.read(reading.PIECE if left is None else min(reading.PIECE, left)):
+            left = None if left is None else left - len(block)
+            block = rest + block
+            cut = block.rfind(b"\n") + 1
+            if not cut and len(block) >= 2 * reading.PIECE:
+                raise FileFormatError(
+                    f"read: {self.name} has a line that is longer than {reading.PIECE} bytes."
+                )
+            rest = block[cut:]
+            if cut:
+                yield block[:cut]
+        if left:
+            raise FileFormatError(f"read: {self.name} became shorter while it was read.")
+        if rest:
+            yield rest + b"\n"
 
 
 def text_source(

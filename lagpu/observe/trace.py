@@ -411,8 +411,15 @@ def _chart(rows: Sequence[Row]) -> str:
     highest = float(sum(bars.values()).max()) or 1.0  # type: ignore[union-attr]
     width, height = 1130, 140
     each = min(60.0, width / len(starts))
-    canvas = SvgCanvas()
-    _axes(canvas, highest, height, len(starts), each, a_bar)
+    canvas, wide = SvgCanvas(), max(len(starts) * each, _LEAST)
+    for share in (0.0, 0.5, 1.0):
+        y = height - share * height
+        canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
+        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
+    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
+    for k in range(0, len(starts), max(1, -(-len(starts) * 40 // int(wide)))):
+        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
+    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
     top = np.full(len(starts), float(height))
     for name, times in bars.items():
         tall = times / highest * height
@@ -424,27 +431,12 @@ def _chart(rows: Sequence[Row]) -> str:
             )
     named = ", ".join(f'<b style="color:{_KINDS[name]}">{name}</b>' for name in bars)
     shown = f"levels 0 to {levels - 1}" + (f", {a_bar} per bar" if a_bar > 1 else "")
-    canvas.grow_to(max(len(starts) * each, _LEAST) - 4, height + _BELOW - 4)
+    canvas.grow_to(wide - 4, height + _BELOW - 4)
     drawn = canvas.svg(f"kernel time by level: {', '.join(bars)}", left=-_LEFT, top=-_ABOVE)
     return (
         f"<figure>{drawn}<figcaption>Kernel time in milliseconds by level, {shown}: "
         f"{named}.{left_out and ' '}{text(left_out)}</figcaption></figure>"
     )
-
-
-def _axes(
-    canvas: SvgCanvas, highest: float, height: int, bars: int, each: float, a_bar: int
-) -> None:
-    """Draw lines and numbers of both axes, below the bars: milliseconds, and levels."""
-    wide = max(bars * each, _LEAST)
-    for share in (0.0, 0.5, 1.0):
-        y = height - share * height
-        canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
-        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
-    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
-    for k in range(0, bars, max(1, -(-bars * 40 // int(wide)))):
-        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
-    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
 
 
 # ------------------------------------------------------------------------------------------
@@ -498,7 +490,7 @@ class Trace(Observer):
         self._format_pending()
         out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
-        before = _nothing
+        before: Count = int  # which returns 0
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
@@ -522,7 +514,7 @@ class Trace(Observer):
         meter = self._meter(v.backend)
         measured = meter.run(work, v.data, None)
         self._format_later(seen, v)
-        self._later(seen, _nothing, meter.count(v.data), measured)
+        self._later(seen, int, meter.count(v.data), measured)
 
     def _later(
         self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
@@ -719,10 +711,6 @@ class Trace(Observer):
 
     def __repr__(self) -> str:
         return f"Trace({len(self.rows)} statements)"
-
-
-def _nothing() -> int:
-    return 0
 
 
 def trace(*, fuse: bool = True) -> Trace:

@@ -527,6 +527,12 @@ def legend() -> str:
 
 #: Most steps on a page.
 MOST = 1000
+_SECTION = (
+    '<section class="step" data-code="{code}" data-line="{step.line}" '
+    'data-last="{step.last_line}" data-level="{level}"><div class="state">'
+    "<h2>step {step.number}, {where}</h2><p>{source}</p>{drawing}</div>"
+    '<div class="graph">{graph}</div></section>'
+)
 
 
 def require_size(size: int, name: str, what: str) -> None:
@@ -581,11 +587,14 @@ def page_of_runs(
     graph = graph_of(layout, every)
     sections = {
         labels: "".join(
-            _section(
-                step,
-                codes,
-                draw(step, layout, share),
-                "" if graph is None else graph.draw(step, share),
+            _SECTION.format(
+                code=-1 if step.code is None else codes.index(step.code),
+                level=step.level if step.level >= 0 else "",
+                step=step,
+                where=text(step.where),
+                source=text(step.source or step.formula),
+                drawing=draw(step, layout, share),
+                graph="" if graph is None else graph.draw(step, share),
             )
             for step in steps
         )
@@ -617,18 +626,6 @@ def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     name = layout.matrix or ""
     found = next((step.matrices[name] for step in steps if name in step.matrices), None)
     return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
-
-
-def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
-    code = codes.index(step.code) if step.code is not None else -1
-    level = str(step.level) if step.level >= 0 else ""
-    return (
-        f'<section class="step" data-code="{code}" data-line="{step.line}" '
-        f'data-last="{step.last_line}" data-level="{level}">'
-        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
-        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
-        "</section>"
-    )
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
