@@ -645,7 +645,15 @@ def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout:
                 f"viz.graph: layout {layout!r} is not 'levels', or levels= is missing. "
                 "Give both, or an array of positions."
             )
-        return _by_level(level)
+        # Columns, one for each level; vertices without a level are in the last.
+        column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
+        found = np.zeros((len(level), 2))
+        for x in np.unique(column):
+            (here,) = np.nonzero(column == x)
+            found[here, 0] = x
+            found[here, 1] = np.linspace(0, -1, len(here) + 2)[1:-1] * len(here) ** 0.5
+            found[here, 1] -= found[here, 1].mean()
+        return found
     if layout is not None:
         given = np.asarray(layout, dtype=float)
         if given.shape != (n, 2) or not np.isfinite(given).all():
@@ -654,18 +662,6 @@ def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout:
             )
         return given
     return places(rows, cols, n)
-
-
-def _by_level(level: Array) -> Array:
-    """Return positions in columns, one per level; vertices without a level are in the last."""
-    column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
-    found = np.zeros((len(level), 2))
-    for x in np.unique(column):
-        (here,) = np.nonzero(column == x)
-        found[here, 0] = x
-        found[here, 1] = np.linspace(0, -1, len(here) + 2)[1:-1] * len(here) ** 0.5
-        found[here, 1] -= found[here, 1].mean()
-    return found
 
 
 def _graph_vertices(

@@ -68,7 +68,14 @@ def run(
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     say("kernel 1: construction")
     construction, A = wall(tuples.searched)
-    keys = _roots(tuples.linked(A.nrows), roots, first_seed)
+    linked = tuples.linked(A.nrows)
+    if roots is not None and 0 < linked.size < roots:
+        raise InvalidValue(
+            f"graph500: {roots} roots, but only {linked.size} vertices have an edge to another. "
+            "Give fewer, or use a larger scale."
+        )
+    refusal = "graph500: there are only self-loops. Use a larger scale."
+    keys = drawn(linked, _ROOTS if roots is None else roots, first_seed, refusal)
     algorithms.bfs_parents(A, keys[0])
     times: list[float] = []
     edges: list[int] = []
@@ -101,16 +108,6 @@ def run(
     ]
     known = {name: None if value != value else value for name, value in fields.items()}
     return {**envelope([place], {}), "fields": known, "searches": searches}
-
-
-def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
-    if number is not None and 0 < candidates.size < number:
-        raise InvalidValue(
-            f"graph500: {number} roots, but only {candidates.size} vertices have an edge to "
-            "another. Give fewer, or use a larger scale."
-        )
-    refusal = "graph500: there are only self-loops. Use a larger scale."
-    return drawn(candidates, _ROOTS if number is None else number, seed, refusal)
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:

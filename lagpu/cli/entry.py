@@ -63,8 +63,11 @@ def main(args: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     try:
         with interruptible():
-            code = _run([word for word in words if word != "--debug"])
+            given = [word for word in words if word != "--debug"]
+            code = _command()(given, prog_name="lagpu", standalone_mode=False)  # errors propagate
         sys.stdout.flush()
+    except SystemExit as ended:  # completion
+        code = ended.code
     except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,16 +81,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     if code == INTERRUPTED:
         _print_error("interrupted.", KeyboardInterrupt())
-    return code
-
-
-def _run(words: list[str]) -> int:
-    """Run typer so that errors propagate; a command that ends early returns its code."""
-    try:
-        found = _command()(words, prog_name="lagpu", standalone_mode=False)
-    except SystemExit as ended:  # completion
-        return int(ended.code or 0)
-    return found if isinstance(found, int) else 0
+    return code if isinstance(code, int) else 0  # a command that ends early has a code
 
 
 @functools.cache

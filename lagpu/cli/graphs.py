@@ -198,7 +198,7 @@ def info(options: Options, as_json: bool) -> None:
     degree, loops = facts.out_degree, facts.has_loop
     csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
     one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
-    found = {
+    found: dict[str, Any] = {
         "graph": options.graph,
         "vertices": facts.vertices,
         "edges": facts.edges,

@@ -43,7 +43,13 @@ def drawn(
     parts = _parts(grid)
     gpus = _gpus(parts)
     entries = 2 * draws // parts.count
-    if gpus and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
+
+    def keeps_tuples(gpu: Any) -> bool:
+        """Whether edges are seen more than once, and a GPU had better keep those that it draws."""
+        free, kept = _free(gpu, draws), 8 * draws * gpus.count(gpu) // len(gpus)
+        return (len(gpus) > 1 or shares_for(entries, free) > 1) and keeps(entries, free, kept)
+
+    if gpus and all(map(keeps_tuples, gpus)):
         tuples = _tuples(what, kind, scale, seed, draws, grid)
         return _of_edges(what, lambda to: _seen(tuples, gpus, to), draws, n, grid)
 
@@ -162,12 +168,6 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return _part(np, home, lambda: [(i, j, True)], layout.shape(piece))
 
     return _matrix(part, n, grid)
-
-
-def _keeps_tuples(gpus: Sequence[Any], gpu: Any, entries: int, draws: int) -> bool:
-    """Whether edges are seen more than once, and a GPU had better keep those that it draws."""
-    free, kept = _free(gpu, draws), 8 * draws * gpus.count(gpu) // len(gpus)
-    return (len(gpus) > 1 or shares_for(entries, free) > 1) and keeps(entries, free, kept)
 
 
 def _seen(

@@ -256,7 +256,8 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     _require_lines(data, budget)
     edges = _parsed(data, start, width, name, places)
     n = max(int(top[3] or 0), int(top[4] or 0))
-    edges = Edges(*from_one(name, n or 2**53, edges.u, edges.v), edges.weights)
+    u, v = from_one(name, n or 2**53, edges.u, edges.v)
+    edges = Edges(u, v, edges.weights)
     held, undirected = len(data) + 16 * len(edges.u), top[1] == b"sym"
     return reading.graph_of(edges, budget, options, held=held, n=n, undirected=undirected)
 

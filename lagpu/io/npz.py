@@ -170,7 +170,7 @@ def require_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
 
 
 # Of the forms of SciPy, the arrays of indices.
-_INDICES = dict.fromkeys(("bsr", "csc", "csr"), ("indices", "indptr"))
+_INDICES: dict[str, tuple[str, ...]] = dict.fromkeys(("bsr", "csc", "csr"), ("indices", "indptr"))
 _INDICES |= {"coo": ("row", "col"), "dia": ("offsets",)}
 
 

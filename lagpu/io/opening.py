@@ -248,7 +248,9 @@ def _tarred(data: bytes, budget: Budget) -> list[_Member]:
 def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> Input:
     """Return the member that is the graph: see :doc:`/files`."""
     name, file = given.budget.name, given.file
-    own = [x for x in members if not _hidden(x.name)]
+    # Not the notes that an operating system adds to an archive.
+    paths = ((x, PurePosixPath(x.name)) for x in members)
+    own = [x for x, at in paths if not at.name.startswith(".") and "__MACOSX" not in at.parts]
     found = _graph_of([x.name for x in own], file)
     if len(found) != 1:
         what = "which of them is the graph is not clear" if own else "there is no file in it"
@@ -273,12 +275,6 @@ def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> I
 
     data = unpack(next(x for x in own if x.name == chosen), chosen)
     return Input(io.BufferedReader(io.BytesIO(data)), Path(path.name), budget)
-
-
-def _hidden(name: str) -> bool:
-    """Whether a member is a note that an operating system added to the archive."""
-    path = PurePosixPath(name)
-    return path.name.startswith(".") or "__MACOSX" in path.parts
 
 
 def _graph_of(names: list[str], archive: Path) -> list[str]:

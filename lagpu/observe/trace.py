@@ -417,8 +417,8 @@ def _chart(rows: Sequence[Row]) -> str:
         canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
         canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
     canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
-    for k in range(0, len(starts), max(1, -(-len(starts) * 40 // int(wide)))):
-        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
+    for at in range(0, len(starts), max(1, -(-len(starts) * 40 // int(wide)))):
+        canvas.words(((at + 0.5) * each, height + 12), str(at * a_bar), 14, look.MUTED)
     canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
     top = np.full(len(starts), float(height))
     for name, times in bars.items():
@@ -444,14 +444,9 @@ def _chart(rows: Sequence[Row]) -> str:
 
 
 class Trace(Observer):
-    """The rows of the statements that ran inside ``with``, in order.
+    """The rows of the statements that ran inside ``with``, in order; see `trace`.
 
     A traced program does not wait for the device; reading the rows does.
-
-    Parameters
-    ----------
-    fuse : bool, default True
-        Whether a loop may run as one kernel; else each statement runs and is measured by itself.
     """
 
     def __init__(self, fuse: bool = True) -> None:

@@ -36,22 +36,12 @@ _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The entries of a vector at one moment.
+    """The entries of a vector at one moment, (nvals,), their indices rising; zeros are entries."""
 
-    Attributes
-    ----------
-    size : int
-        Length of the vector.
-    dtype : DType
-        Type of the values.
-    indices, values : ndarray of INT64, ndarray of `dtype`, (nvals,)
-        The entries, their indices rising; a zero is an entry like any other.
-    """
-
-    size: int
+    size: int  # of the vector
     dtype: DType
-    indices: Array
-    values: Array
+    indices: Array  # INT64
+    values: Array  # of `dtype`
 
     @property
     def nvals(self) -> int:
@@ -116,53 +106,23 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Step:
-    """The state of a program after one statement.
+    """The state of a program after one statement; objects are those in scope, by name."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the statement, from 1.
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of a loop.
-    formula : str
-        The statement as mathematics, with the author's names.
-    source : str
-        The source text of the statement, on one line; empty if it cannot be read.
-    code : CodeType or None
-        The function that contains the statement.
-    file : str
-        The file of the function.
-    line, last_line : int
-        The first and the last line of the statement.
-    output : str
-        Name of the object that the statement wrote.
-    vectors, before : dict of str to State
-        Every vector in scope by its name, after the statement and before it.
-    scalars : dict of str to number or None
-        Every `Scalar` in scope; None if it is empty.
-    matrices : dict of str to Matrix
-        Every matrix in scope; a selection as a matrix, from before the statement.
-    mask : Masking or None
-        The mask of the statement.
-    product : Multiplied or None
-        The operands, if the statement is a product of a matrix and a vector.
-    """
-
-    number: int
-    level: int
-    formula: str
-    source: str
-    code: CodeType | None
-    file: str
-    line: int
+    number: int  # of the statement, from 1
+    level: int  # iteration of the enclosing `loop`, from 0; -1 outside of a loop
+    formula: str  # the statement as mathematics, with the author's names
+    source: str  # the text of the statement on one line; empty if it cannot be read
+    code: CodeType | None  # the function that contains the statement
+    file: str  # of the function
+    line: int  # the first line of the statement
     last_line: int
-    output: str
-    vectors: dict[str, State]
-    before: dict[str, State]
-    scalars: dict[str, Any]
-    matrices: dict[str, Matrix]
-    mask: Masking | None
-    product: Multiplied | None
+    output: str  # name of the object that the statement wrote
+    vectors: dict[str, State]  # after the statement
+    before: dict[str, State]  # the vectors before it
+    scalars: dict[str, Any]  # their numbers; None for one that is empty
+    matrices: dict[str, Matrix]  # a selection as a matrix, from before the statement
+    mask: Masking | None  # of the statement
+    product: Multiplied | None  # the operands of a product of a matrix and a vector
 
     @property
     def kept(self) -> Array | None:
