@@ -27,9 +27,8 @@ from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.catalog import climbed
 from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.generators import edges as on_device
 from lagpu.generators import parts, path
-from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu
+from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu, parts_of
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job, progress
 from lagpu.io import csc
@@ -179,10 +178,8 @@ class Tuples:
             return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
 
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
-        if self._place.capabilities.parts is not None:
+        if self._place.capabilities.parts is not None or is_on_gpu(self._place):
             return parts.undirected(self._slices, n, self._place)
-        if is_on_gpu(self._place):
-            return on_device.undirected(*self._slices[0], n, self._place)
         return csc.undirected(*self._slices[0], n).matrix(self._place)
 
     def searched(self) -> Matrix:
@@ -227,9 +224,8 @@ class Tuples:
             with nullcontext() if device is None else device.alone():
                 return work(np if device is None else device.xp, *self._slices[piece])
 
-        if self._place.capabilities.parts is None:
-            return [on_piece(self._place, 0)]
-        return self._place.capabilities.parts.gather(on_piece)
+        found: list[Any] = parts_of(self._place).gather(on_piece)
+        return found
 
 
 def _host(array: Array) -> Array:

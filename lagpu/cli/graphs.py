@@ -234,12 +234,12 @@ def info(options: Options, as_json: bool) -> None:
         f"{decimal(found['bfs_bytes'])} with a search for levels on gpu",
     }
     if not facts.symmetric:
-        one_form = decimal(found["bfs_bytes_csc"])
-        lines["memory"] += f", {one_form} with one that only pulls (--orientation csc)"
+        size = decimal(found["bfs_bytes_csc"])
+        lines["memory"] += f", {size} with one that only pulls (--orientation csc)"
     if pieces:
-        entries, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
+        most, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
         lines["pieces"] = (
-            f"{len(pieces)} of {A.backend.name}, each with at most {entries:,} entries, "
+            f"{len(pieces)} of {A.backend.name}, each with at most {most:,} entries, "
             f"{decimal(nbytes)} as columns without values"
         )
     print_lines(lines)

@@ -1,20 +1,18 @@
-"""The edges of random graphs by number, drawn in any parts, and their matrix on one device."""
+"""The edges of random graphs by number, drawn in any parts, and the memory that graphs need."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core import Matrix
-from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host import columns, memory
-from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -164,6 +162,48 @@ def require(
     require_numbers(what, n)
 
 
+@dataclass(frozen=True)
+class _OneDevice:
+    """A backend of one device as the parts of a grid of one piece, which has everything."""
+
+    homes: tuple[Backend]
+    count: int = 1
+    beside: int = 1
+    dims: tuple[Any, ...] = ()
+    n: int = 0
+
+    def gather(self, work: Callable[[Backend, int], Any]) -> list[Any]:
+        """See `Parts`."""
+        return [work(self.homes[0], 0)]
+
+    def position(self, i: Array, j: Array) -> tuple[Array, Array]:
+        """See the layout of a grid."""
+        return i, j
+
+    def owner(self, _i: Array, _j: Array) -> int:
+        """See the layout of a grid."""
+        return 0
+
+    def shape(self, _piece: int) -> tuple[int, int]:
+        """See the layout of a grid."""
+        return self.n, self.n
+
+    def matrix(self, part: Any, _dtype: Any, shape: tuple[int, int], **_how: bool) -> Any:
+        """See `Parts`."""
+        (home,) = self.homes
+        made = part(home, replace(self, n=shape[0]), 0)
+        pool = getattr(home.device.xp, "get_default_memory_pool", None)
+        if pool is not None:  # free the memory of sorting
+            with home.device.alone():
+                pool().free_all_blocks()
+        return made
+
+
+def parts_of(place: Backend) -> Any:
+    """Return the `Parts` of a grid, or one device as such."""
+    return place.capabilities.parts or _OneDevice((place,))
+
+
 def require_of_pieces(
     grid: Backend,
     what: str,
@@ -177,8 +217,7 @@ def require_of_pieces(
     other, and how many of them stay; `device` is that of a GPU, or None for the host. If a process
     or its device has not so much, every process raises `OutOfMemory` with the number of that one.
     """
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = parts_of(grid)
     processes = parts.beside // len(parts.homes)
     left, most, kept = len(parts.homes), 0, whole
 
@@ -211,88 +250,3 @@ def require_numbers(what: str, n: int) -> None:
     """Raise if there are more vertices than numbers for them."""
     if n > 2**LARGEST_SCALE:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
-
-
-# ------------------------------------------------------------------------------------------
-# Random graphs made on a device: the same as on the host, but faster.
-
-
-_CHUNK = 1 << 24  # edges made at a time
-_BYTES_PER_DRAWN = 100  # of these
-_BYTES_PER_VERTEX = 24  # pointers, as they are made and joined
-
-
-def drawn(
-    what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, place: Backend
-) -> Matrix:
-    """Return a random graph made on the device that the backend must have.
-
-    The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
-    """
-    n, draws = size_of(what, scale, edge_factor)
-    with place.device.alone():  # CuPy works on the device of this block
-        shares = _shares(what, place.device, draws, n)
-        require_numbers(what, n)
-        edges = kind(scale, seed, place.device)
-        free = place.device.free_bytes() - _beside(draws, n)
-        if shares > 1 and keeps(2 * draws, free, 8 * draws):
-            return undirected(*endpoints(place.device.xp, edges, 0, draws, _CHUNK), n, place)
-        return _matrix(place, edges, draws, n, shares)
-
-
-def kronecker_tuples(
-    scale: int, edge_factor: int, seed: int, place: Backend
-) -> tuple[Array, Array]:
-    """Return what `lagpu.generators.graphs.kronecker_tuples` returns, on a device."""
-    n, draws = size_of("kronecker", scale, edge_factor)
-    with place.device.alone():
-        place.device.require(8 * draws + _BYTES_PER_DRAWN * min(draws, _CHUNK), "kronecker")
-        require_numbers("kronecker", n)
-        edges = KroneckerEdges(scale, seed, place.device)
-        return endpoints(place.device.xp, edges, 0, draws, _CHUNK)
-
-
-def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
-    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
-
-    The endpoints, (k,), are on the device.
-    """
-    with place.device.alone():
-        shares = _shares("undirected", place.device, len(u), n)
-        return _matrix(place, lambda at, k: (u[at : at + k], v[at : at + k]), len(u), n, shares)
-
-
-def _shares(what: str, device: Any, draws: int, n: int) -> int:
-    """Return in how many shares to make a graph's columns; raise if it does not fit."""
-    beside = _beside(draws, n)
-    shares = shares_for(2 * draws, device.free_bytes() - beside)
-    device.require(bytes_of(2 * draws, shares) + beside, what)
-    return shares
-
-
-def _beside(draws: int, n: int) -> int:
-    """Return the bytes beside those of entries: for a chunk of edges, and for vertices."""
-    return _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
-
-
-def _matrix(
-    place: Backend,
-    edges: Callable[[int, int], tuple[Array, Array]],
-    draws: int,
-    n: int,
-    shares: int,
-) -> Matrix:
-    """Return the matrix of the edges that ``edges(start, count)`` draws."""
-    xp = place.device.xp
-
-    def drawn() -> Iterator[columns.Entries]:
-        for start in range(0, draws, _CHUNK):
-            yield from both_ways(*edges(start, min(_CHUNK, draws - start)))
-
-    col_ptr, rows = sorted_columns(xp, drawn, even_ends(n, shares))
-    # symmetric=True is known here; testing it would take much memory.
-    data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
-    pool = getattr(xp, "get_default_memory_pool", None)
-    if pool is not None:  # free the memory of sorting
-        pool().free_all_blocks()
-    return Matrix._of(data, BOOL, (n, n), place, "A")

@@ -200,7 +200,7 @@ def kronecker_tuples(
     """
     place = backends.get(backend)
     if is_on_gpu(place):
-        return drawing.kronecker_tuples(scale, edge_factor, seed, place)
+        return parts.kronecker_tuples(scale, edge_factor, seed, place)[0]
     _, draws = _random_size("kronecker", scale, edge_factor)
     return drawing.endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
 
@@ -257,10 +257,8 @@ def _drawn(
 ) -> Matrix:
     """Return the graph of all edges, made where its backend has its memory."""
     place = backends.get(backend)
-    if place.capabilities.parts is not None:
+    if place.capabilities.parts is not None or is_on_gpu(place):
         return parts.drawn(what, kind, scale, edge_factor, seed, place)
-    if is_on_gpu(place):
-        return drawing.drawn(what, kind, scale, edge_factor, seed, place)
     n, draws = _random_size(what, scale, edge_factor)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
 

@@ -1,4 +1,6 @@
-"""Graphs made part by part on the pieces of a grid: no process and no device has the whole.
+"""Graphs made part by part on the pieces of a grid, or whole on one device.
+
+On a grid no process and no device has the whole.
 
 Of a random graph each piece draws every edge, some at a time, and keeps the entries that it owns:
 nothing is sent. The GPUs of one process draw a share of the edges each instead, and copy the
@@ -20,7 +22,13 @@ from lagpu.backends.protocol import Backend, Parts
 from lagpu.core import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators import edges as drawing
-from lagpu.generators.edges import Edges, KroneckerEdges, is_on_gpu, require_of_pieces
+from lagpu.generators.edges import (
+    Edges,
+    KroneckerEdges,
+    is_on_gpu,
+    parts_of,
+    require_of_pieces,
+)
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -29,24 +37,25 @@ _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time
 _BYTES_PER_ENTRY = 40  # of a part of tuples: as they are sent and received, and their keys
 _BYTES_KEPT = 8  # of an entry, once the part is made
 _BYTES_PER_DRAWN = 100  # of the edges at a time
+_BYTES_PER_VERTEX = 24  # of a device: pointers, as they are made and joined
 
 
 def drawn(
     what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, grid: Backend
 ) -> Matrix:
-    """Return a random graph on a grid.
+    """Return a random graph on a grid, or on a backend of one device.
 
     The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
-    n, draws = drawing.size_of(what, scale, edge_factor, drawing.LARGEST_SCALE)
+    n, draws = _size_of(what, scale, edge_factor, grid)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
-    parts = _parts(grid)
+    parts = parts_of(grid)
     gpus = _gpus(parts)
     entries = 2 * draws // parts.count
 
     def keeps_tuples(gpu: Any) -> bool:
         """Whether edges are seen more than once, and a GPU had better keep those that it draws."""
-        free, kept = _free(gpu, draws), 8 * draws * gpus.count(gpu) // len(gpus)
+        free, kept = _free(gpu, draws, n // parts.count), 8 * draws * gpus.count(gpu) // len(gpus)
         return (len(gpus) > 1 or shares_for(entries, free) > 1) and keeps(entries, free, kept)
 
     if gpus and all(map(keeps_tuples, gpus)):
@@ -71,15 +80,16 @@ def _of_edges(
 
     `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     """
-    parts = _parts(grid)
-    entries = 2 * total // parts.count
+    parts = parts_of(grid)
+    entries, ncols = 2 * total // parts.count, n // parts.count
 
     def shares(device: Any) -> int:
         """Return those of a piece's columns; to see all again would take the host too long."""
-        return 1 if device is None else shares_for(entries, _free(device, total))
+        return 1 if device is None else shares_for(entries, _free(device, total, ncols))
 
     def of_piece(device: Any, _piece: int) -> tuple[int, int]:
-        return bytes_of(entries, shares(device)) + _beside(device, total), _BYTES_KEPT * entries
+        sorting = bytes_of(entries, shares(device))
+        return sorting + _beside(device, total, ncols), _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
@@ -92,10 +102,12 @@ def _of_edges(
                     yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
 
         with on_host if device is None else device.alone():
-            return _part(xp, home, own, layout.shape(piece), shares(device))
+            return _part(xp, home, own, layout.shape(piece), shares(device), alone)
 
+    alone = True if grid.capabilities.parts is None else None
     on_host = threading.Lock()  # which is asked for the memory of one piece at a time
     require_of_pieces(grid, what, of_piece=of_piece)
+    drawing.require_numbers(what, n)
     return _matrix(part, n, grid)
 
 
@@ -106,7 +118,7 @@ def kronecker_tuples(
 
     A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
     """
-    _, draws = drawing.size_of("kronecker", scale, edge_factor, drawing.LARGEST_SCALE)
+    _, draws = _size_of("kronecker", scale, edge_factor, grid)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
@@ -115,7 +127,7 @@ def _tuples(
     what: str, kind: type[Edges], scale: int, seed: int, draws: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
     """Return, by the number of each local piece, the endpoints of its share of the edges."""
-    parts, shares = _parts(grid), {}
+    parts, shares = parts_of(grid), {}
 
     def share(piece: int) -> tuple[int, int]:
         return draws * piece // parts.count, draws * (piece + 1) // parts.count
@@ -136,6 +148,7 @@ def _tuples(
         return ()
 
     require_of_pieces(grid, what, of_piece=of_piece)
+    drawing.require_numbers(what, 2**scale)
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
         with device.alone():
@@ -148,7 +161,7 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
 
     `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     """
-    parts = _parts(grid)
+    parts = parts_of(grid)
     gpus, total = _gpus(parts), sum(len(u) for u, _ in tuples.values())
     if gpus:
         return _of_edges("undirected", lambda to: _seen(tuples, gpus, to), total, n, grid)
@@ -178,6 +191,9 @@ def _seen(
     for piece, pair in tuples.items():
         for at in range(0, len(pair[0]), chunk):
             u, v = (of[at : at + chunk] for of in pair)
+            if to is not None and len(gpus) == 1:
+                yield u, v
+                continue
             if to is not None:
                 yield to.fetched(u, gpus[piece]), to.fetched(v, gpus[piece])
                 continue
@@ -188,15 +204,15 @@ def _seen(
 
 def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
-    parts = _parts(grid)
+    parts = parts_of(grid)
     data = parts.matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
 
 
-def _parts(grid: Backend) -> Parts:
-    parts = grid.capabilities.parts
-    assert parts is not None
-    return parts
+def _size_of(what: str, scale: int, edge_factor: int, grid: Backend) -> tuple[int, int]:
+    """Return (vertices, edges to draw); one device says first that they do not fit."""
+    alone = grid.capabilities.parts is None
+    return drawing.size_of(what, scale, edge_factor, 60 if alone else drawing.LARGEST_SCALE)
 
 
 def _gpus(parts: Parts) -> list[Any]:
@@ -214,14 +230,15 @@ def _chunk(device: Any) -> int:
     return _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU
 
 
-def _beside(device: Any, edges: int) -> int:
-    """Return the bytes that the edges at a time take."""
-    return _BYTES_PER_DRAWN * min(edges, _chunk(device))
+def _beside(device: Any, edges: int, ncols: int = 0) -> int:
+    """Return the bytes that the edges at a time take, and on a device the columns of a part."""
+    pointers = 0 if device is None else _BYTES_PER_VERTEX * ncols
+    return _BYTES_PER_DRAWN * min(edges, _chunk(device)) + pointers
 
 
-def _free(device: Any, edges: int) -> int:
+def _free(device: Any, edges: int, ncols: int) -> int:
     """Return the bytes that are free for all else on a GPU."""
-    return int(device.free_bytes()) - _beside(device, edges)
+    return int(device.free_bytes()) - _beside(device, edges, ncols)
 
 
 def _part(
@@ -230,7 +247,8 @@ def _part(
     entries: Callable[[], Iterable[Entries]],
     shape: tuple[int, int],
     shares: int = 1,
+    symmetric: bool | None = None,
 ) -> Any:
     """Return the handle of a part of entries by position; see `sorted_columns`."""
     col_ptr, rows = sorted_columns(xp, entries, even_ends(shape[1], shares))
-    return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape)
+    return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape, symmetric=symmetric)
