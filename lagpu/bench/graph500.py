@@ -27,7 +27,8 @@ from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.catalog import climbed
 from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.generators import parts, path
+from lagpu.generators import edges as drawing
+from lagpu.generators import path
 from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu, parts_of
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job, progress
@@ -168,7 +169,7 @@ class Tuples:
     def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
         """Return the tuples of `lagpu.generators.kronecker`."""
         if place.capabilities.parts is not None:
-            return cls(place, parts.kronecker_tuples(scale, edge_factor, seed, place))
+            return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
         return cls(place, {0: kronecker_tuples(scale, edge_factor, seed=seed, backend=place)})
 
     def matrix(self) -> Matrix:
@@ -179,7 +180,7 @@ class Tuples:
 
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
         if self._place.capabilities.parts is not None or is_on_gpu(self._place):
-            return parts.undirected(self._slices, n, self._place)
+            return drawing.undirected(self._slices, n, self._place)
         return csc.undirected(*self._slices[0], n).matrix(self._place)
 
     def searched(self) -> Matrix:

@@ -164,32 +164,30 @@ def text_source(
     head = head[skipped : head.rfind(b"\n") + 1]
     form = formats.of_content(head, file, asked, name)
 
+    parse: Callable[..., Edges]
     if form.read is matrix_market.parse:
         sizes = matrix_market.sizes_of(head, name)
+        start, kind, mirror, undirected = sizes.start, sizes.kind, sizes.mirror, False
+        pattern = kind is None
+        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
 
         def shape(extent: Extent) -> tuple[int, int, Edges]:
             matrix_market.require_count(sizes, extent.size, name)
             return sizes.nrows, sizes.ncols, Edges.join([])
+    else:
+        top = edge_list.top_of(head, name)
+        if form.read is not edge_list.parse or not top.second[1]:
+            return None
+        start, kind, mirror, undirected = len(top.text), None, 0, top.undirected
+        pattern = top.width == 2
+        parse = functools.partial(edge_list.edges_of, width=top.width)
 
-        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
-        text, kind = Text(file, skipped + sizes.start, packed, parse), sizes.kind
-        above = head.count(b"\n", 0, sizes.start)
-        return Source(
-            text.chunks, shape, text.bytes_of, kind is None, kind, mirror=sizes.mirror, head=above
-        )
-    top = edge_list.top_of(head, name)
-    if form.read is not edge_list.parse or not top.second[1]:
-        return None
+        def shape(extent: Extent) -> tuple[int, int, Edges]:
+            n, first = edge_list.settled(top, extent, name, options)
+            return n, n, first
 
-    def settled(extent: Extent) -> tuple[int, int, Edges]:
-        n, first = edge_list.settled(top, extent, name, options)
-        return n, n, first
-
-    parse = functools.partial(edge_list.edges_of, width=top.width)
-    text, above = Text(file, skipped + len(top.text), packed, parse), top.text.count(b"\n")
-    return Source(
-        text.chunks, settled, text.bytes_of, top.width == 2, undirected=top.undirected, head=above
-    )
+    text, above = Text(file, skipped + start, packed, parse), head.count(b"\n", 0, start)
+    return Source(text.chunks, shape, text.bytes_of, pattern, kind, undirected, mirror, above)
 
 
 # ------------------------------------------------------------------------------------------

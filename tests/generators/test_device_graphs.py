@@ -5,8 +5,7 @@ import pytest
 
 from lagpu import backends, generators
 from lagpu.errors import InvalidValue, OutOfMemory
-from lagpu.generators import edges
-from lagpu.generators import parts as device
+from lagpu.generators import edges as device
 from lagpu.generators.edges import KroneckerEdges, UniformEdges
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host.columns import sorted_columns
@@ -23,7 +22,6 @@ def place(backend, monkeypatch):
     if found.device is None:
         pytest.skip("no device")
     monkeypatch.setattr(device, "is_on_gpu", lambda home: True)
-    monkeypatch.setattr(edges, "is_on_gpu", lambda home: True)
     return found
 
 
