@@ -194,10 +194,6 @@ def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
 
 
-def _hubs(found: Any) -> Answer:
-    return Answer(found[0].to_coo()[0], True)
-
-
 def _tree_by_lengths(found: Any) -> Answer:
     distances, parents = found
     return Answer(distances.to_dense(-1), (None, parents.to_coo()))
@@ -230,10 +226,6 @@ def directed(facts: Any) -> str:
     return "" if facts.symmetric else "directed"
 
 
-def _many_outside(facts: Any) -> str:
-    return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
-
-
 def _deepest(_facts: Any, answer: Answer) -> int:
     return int(answer.same.max()) + 1
 
@@ -244,10 +236,6 @@ def _searches(_facts: Any, answer: Answer) -> int:
 
 def _sampled(facts: Any, _answer: Answer) -> int:
     return int(facts.sampled)
-
-
-def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
-    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
 def _length_of_route(A: Matrix, facts: Any) -> Any:
@@ -328,7 +316,9 @@ ALGORITHMS = (
     Algorithm("pagerank", (), check.check_pagerank, "of weights", rule="sum",
               measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
     Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
-              read=dense(0), rule="sum", call=_ranks_of_gap),
+              read=dense(0), rule="sum",
+              call=lambda A, facts: algorithms.pagerank(
+                  A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)),
     Algorithm("pagerank", (),
               lambda A, x: check.check_pagerank(A, x, tol=None, dangling=False, max_iter=10),
               "of 10 steps", {"tol": None, "dangling": False, "max_iter": 10}, rule="sum",
@@ -339,15 +329,17 @@ ALGORITHMS = (
               lambda A, x: check.check_katz(A, x, 0.01, weight=False), "by 0.01",
               {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
               topic="central"),
-    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000}, read=_hubs,
-              measured_as="pagerank", topic="central"),
+    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000},
+              read=lambda x: Answer(x[0].to_coo()[0], True), measured_as="pagerank",
+              topic="central"),
     *(Algorithm(f"{kind}degree_centrality".removeprefix("all"), (),
                 lambda A, x, kind=kind: check.check_degree_centrality(A, x, kind.strip("_")),
                 measured_as="pagerank", topic="central") for kind in ("all", "in_", "out_")),
     Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
               option="components", command="components", topic="parts"),
     Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
-              read=dense(-1), why_not=_many_outside),
+              read=dense(-1),
+              why_not=lambda x: f"{x.outside:,} vertices apart" if x.outside > _OUTSIDE else ""),
     Algorithm("strongly_connected_components", (),
               lambda A, x: check.check_components(A, x, strong=True), read=dense(-1),
               option="strong", topic="parts"),

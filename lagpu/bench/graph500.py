@@ -29,10 +29,11 @@ from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as drawing
 from lagpu.generators import path
-from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu, parts_of
+from lagpu.generators.edges import LARGEST_SCALE, count, parts_of
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job, progress
 from lagpu.io import csc
+from lagpu.io.arrays import is_on_gpu
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 

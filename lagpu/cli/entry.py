@@ -102,23 +102,17 @@ def _command() -> Any:
 
 
 def _invoke(invoke: Callable[[Any], Any], context: Any) -> Any:
-    """Run a command; the processes of its grid see whether they were given the same."""
-    _warn_without_grid(context)
-    with running(_given(context)):
-        return invoke(context)
+    """Run a command; the processes of its grid see whether they were given the same.
 
-
-def _warn_without_grid(context: Any) -> None:
-    """Print in the first of several processes that none of them shares the work with the others.
-
-    Such a job is no error, but mostly a forgotten option: each result is right, and one is printed.
+    Several processes of which none shares the work with the others are no error, but mostly a
+    forgotten option, of which the first one warns: each result is right, and one is printed.
     """
-    job, given = launched(), context.params
-    if job is None or job.rank or given.get("grid", "") is not None:
-        return
-    if not str(given.get("backend")).startswith("grid"):
+    job, grid, backend = launched(), context.params.get("grid", ""), context.params.get("backend")
+    if job is not None and not job.rank and grid is None and not str(backend).startswith("grid"):
         who = f"{job.size} processes each do all of this"
         print(f"lagpu: {who}; --grid all shares it out.", file=sys.stderr, flush=True)
+    with running(_given(context)):
+        return invoke(context)
 
 
 def _given(context: Any) -> list[str]:

@@ -27,6 +27,7 @@ from lagpu.host.columns import (
     shares_for,
     sorted_columns,
 )
+from lagpu.io.arrays import is_on_gpu
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -154,11 +155,6 @@ def count(what: str, name: str, value: Any, least: int, most: int | None = None)
         limit = f">= {least}" if most is None else f"in {least} .. {most}"
         raise InvalidValue(f"{what}: {name} {number} is not {limit}.")
     return number
-
-
-def is_on_gpu(place: Backend) -> bool:
-    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
-    return place.device is not None and place.device.xp is not np
 
 
 def require(

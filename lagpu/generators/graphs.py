@@ -10,7 +10,8 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.generators import edges as drawing
-from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, is_on_gpu, require
+from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, require
+from lagpu.io.arrays import is_on_gpu
 from lagpu.io.csc import CSC, edge_keys, from_edge_keys, from_entries, undirected
 
 Array = np.ndarray[Any, Any]

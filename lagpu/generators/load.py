@@ -20,7 +20,7 @@ from lagpu.core import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs
-from lagpu.generators.edges import is_on_gpu
+from lagpu.io.arrays import is_on_gpu
 
 Array = np.ndarray[Any, Any]
 

@@ -491,7 +491,7 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
     if format not in ("csc", "csr", "coo"):
         raise errors.InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
     place = A.backend
-    if not _has_cupy_arrays(place):
+    if not is_on_gpu(place):
         raise errors.BackendMismatch(
             f"to_cupyx: {A.name} is on {place.name}. Move it first: A.to('gpu'), or use to_scipy."
         )
@@ -520,7 +520,8 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
     return cs.coo_matrix((values, (idx, cols)), shape=A.shape)
 
 
-def _has_cupy_arrays(place: Backend) -> bool:
+def is_on_gpu(place: Backend) -> bool:
+    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
     return place.device is not None and place.device.xp is not np
 
 

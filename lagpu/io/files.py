@@ -365,7 +365,9 @@ def read_vector(
             continue
         try:
             index, value = words
-            found.append((index if ids else int(index), value if texts else _number(value)))
+            found.append(
+                (index if ids else int(index), value if texts else reading.number(value.encode()))
+            )
         except ValueError:
             lack = f"line {number} is not an {'id' if ids else 'index'} and a value"
             raise FileFormatError(f"read: {file.name}: {lack}.") from None
@@ -376,10 +378,3 @@ def read_vector(
         return indices, np.array([x for _, x in found], object if texts else None)
     except OverflowError:
         raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
-
-
-def _number(word: str) -> int | float:
-    try:
-        return int(word)
-    except ValueError:
-        return float(word)

@@ -76,6 +76,7 @@ PACKINGS = {
 }
 
 _with = functools.partial
+_START = 1 << 16  # bytes that show that a text is XML or GML
 
 
 def _list(head: str = "", **how: Any) -> Dump:
@@ -100,12 +101,14 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "GraphML", (".graphml",), _with(networkx_graphs.parse, kind="GraphML"),
-        _with(networkx_graphs.dump, kind="GraphML"), networkx_graphs.is_graphml,
+        _with(networkx_graphs.dump, kind="GraphML"),
+        lambda data: networkx_graphs.GRAPHML.match(data, 0, _START),
         heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(
         "GML", (".gml",), _with(networkx_graphs.parse, kind="GML"),
-        _with(networkx_graphs.dump, kind="GML"), networkx_graphs.is_gml,
+        _with(networkx_graphs.dump, kind="GML"),
+        lambda data: networkx_graphs.GML.match(data, 0, _START),
         heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(

@@ -320,20 +320,10 @@ def graph(
 # Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.
 _BYTES = 60
 _NUMBERED = re.compile(r"n[0-9]{1,18}")  # as yEd and igraph number nodes
-_GML = re.compile(rb"\s*+(?:(?:#|Creator|Version|comment)[^\n]*\n\s*+)*+graph\s*\[", re.IGNORECASE)
-_GRAPHML = re.compile(
+GML = re.compile(rb"\s*+(?:(?:#|Creator|Version|comment)[^\n]*\n\s*+)*+graph\s*\[", re.IGNORECASE)
+GRAPHML = re.compile(
     rb"(?:<\?xml[^>]*>|<!--.*?-->|<!DOCTYPE[^>\[]*>|\s)*+<(?:\w+:)?graphml\b", re.DOTALL
 )
-
-
-def is_graphml(data: bytes) -> bool:
-    """Return whether the root of an XML text is ``graphml``."""
-    return _GRAPHML.match(data[: 1 << 16]) is not None
-
-
-def is_gml(data: bytes) -> bool:
-    """Return whether a text begins as GML."""
-    return _GML.match(data[: 1 << 16]) is not None
 
 
 def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed:
@@ -367,18 +357,13 @@ def _weights_of(G: Any, name: str) -> Array | None:
     if all(value is None for value in found):
         return None
     try:
-        values = np.array([_number(value) for value in found])
+        texts = (1 if x is None else x for x in found)
+        values = np.array([reading.number(x.encode()) if isinstance(x, str) else x for x in texts])
     except (ValueError, OverflowError):
         values = np.array([], object)
     if values.dtype.kind not in "biuf":
         raise FileFormatError(f"read: {name}: a weight is no number of 64 bits.")
     return values
-
-
-def _number(value: Any) -> Any:
-    if not isinstance(value, str):
-        return 1 if value is None else value
-    return int(value) if value.lstrip("+-").isdigit() else float(value)
 
 
 def _numbered(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
