@@ -584,8 +584,8 @@ class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
     It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
-    left `unchanged` as it was, after so many `times`, and after one that leaves the scalar `holds`
-    with a value that is true; the first `done` iterations have run.
+    left `unchanged` as it was, after `times` iterations, and after one that leaves the scalar
+    `holds` with a value that is true; the first `done` iterations have run.
     """
 
     empty: Handle | None = None
@@ -658,7 +658,7 @@ class Place:
 class Record:
     """The statements of a loop's body, on places: one for each handle, which has a given shape.
 
-    `found` is what a backend has found out that holds on any handles, by who found it.
+    `found` is what backends have found out that holds for any handles, by the function.
     """
 
     def __init__(

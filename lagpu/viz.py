@@ -85,7 +85,6 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
     InvalidValue
         If `A` has more than 100 million entries.
     """
-    pyplot()
     A, rows, cols, values = _entries(A, "matrix")
     largest = max(A.nrows, A.ncols)
     if largest <= _CELLS:
@@ -419,7 +418,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     InvalidValue
         If the graph is too large for a picture, or the search has no such level.
     """
-    pyplot()
     rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
@@ -608,7 +606,6 @@ def graph(
     -----
     The default layout is stress majorization. Source: Gansner, Koren and North 2004.
     """
-    pyplot()
     remedy = "Draw viz.matrix(A), or a smaller graph."
     _refuse_larger("graph", max(getattr(A, "shape", (0,))), _VERTICES, "vertices", remedy)
     _refuse_larger("graph", getattr(A, "nvals", 0), 2 * _EDGES, "entries", remedy)

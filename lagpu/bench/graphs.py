@@ -129,12 +129,6 @@ class HostGraph(Columns):
             candidates = candidates[labels == np.bincount(labels).argmax()]
         return drawn(candidates, count, seed)
 
-    def edges_from(self, reached: Array) -> int:
-        """Return the number of edges from a list of reached vertices, each edge counted once."""
-        mark = np.zeros(self.facts.vertices, bool)
-        mark[reached] = True
-        return self.facts.edges_from(mark)
-
 
 def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
     """Return distinct random vertices of some; without any raise `InvalidValue`."""

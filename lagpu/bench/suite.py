@@ -90,7 +90,7 @@ class Tested:
             samples.append(sample)
             found = read(root, result)
             if root not in self.edges:
-                self.edges[root] = self.host.edges_from(found[0])
+                self.edges[root] = self.host.facts.edges_from(found[0])
             refusal = refusal or self.found.compare(root, output, who, *found)
         return samples, refusal, found
 

@@ -92,7 +92,7 @@ def check(
 
 
 def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
-    """Return a result whose values are numbers; anything else is no result, right or wrong."""
+    """Return a result, whose values must be numbers."""
     require_no_device(path)
     if is_matrix:
         found = io.read(path, backend="cpu", directed=True)

@@ -104,8 +104,8 @@ def _command() -> Any:
 def _invoke(invoke: Callable[[Any], Any], context: Any) -> Any:
     """Run a command; the processes of its grid see whether they were given the same.
 
-    Several processes of which none shares the work with the others are no error, but mostly a
-    forgotten option, of which the first one warns: each result is right, and one is printed.
+    Several processes that each do the whole work are not an error, but usually a forgotten option:
+    the first one prints a warning.
     """
     job, grid, backend = launched(), context.params.get("grid", ""), context.params.get("backend")
     if job is not None and not job.rank and grid is None and not str(backend).startswith("grid"):

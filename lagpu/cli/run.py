@@ -325,9 +325,7 @@ class Search(Command):
             depth = len(_products(traced)) + unrecorded - 1
         traversed = count = 0
         for vertices in _rows(result):
-            reached = np.zeros(facts.vertices, bool)
-            reached[vertices] = True
-            traversed += facts.edges_from(reached)
+            traversed += facts.edges_from(vertices)
             count += len(vertices)
         begin = {"sources": start[0], "each": self.begin.each}
         return Measured(

@@ -139,7 +139,7 @@ def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tupl
 
 
 def both_ways(u: Array, v: Array) -> Iterator[Entries]:
-    """Yield edges {u, v} in each direction: rows, columns, and which are no self-loops."""
+    """Yield edges {u, v} in each direction: rows, columns, and which are not self-loops."""
     apart = u != v
     yield u, v, apart
     yield v, u, apart

@@ -65,7 +65,7 @@ def _with_colons(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """Return one text for each graph: ``kron:16:16`` for ``kron16``, and what is no text as it is.
+    """Return the one text for a graph: ``kron:16:16`` for ``kron16``; a file's name stays as it is.
 
     Generators with an edge factor have 16 by default.
     """
@@ -195,6 +195,6 @@ class Facts:
         return "undirected" if self.symmetric else "directed"
 
     def edges_from(self, reached: Array) -> int:
-        """Return the edges from the vertices in a mask as Graph500 counts: each of them once."""
+        """Return the edges from distinct vertices, or those in a mask, each once as in Graph500."""
         entries, loops = int(self.out_degree[reached].sum()), int(self.has_loop[reached].sum())
         return (entries - loops) // 2 + loops if self.symmetric else entries

@@ -52,7 +52,7 @@ def run(
 def end_all() -> None:
     """End every process that this one has started, and theirs, and wait until they have ended.
 
-    For a process that is about to end itself: who waits for a child hears that there is none.
+    For a process that is about to end: code that waits for a child then finds none.
     """
     own = os.getpid()
     if not _descendants(own):

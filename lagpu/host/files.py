@@ -164,7 +164,7 @@ def folder(path: Path) -> Path:
 
 
 def _make(path: Path) -> None:
-    """Make a folder and its parents; another process may do the same meanwhile."""
+    """Make a folder and its parents, which another process may do at the same time."""
     if path.is_dir():
         return
     if path.parent != path:

@@ -35,7 +35,7 @@ def before_end(clean: Callable[[], object]) -> None:
 
 @contextmanager
 def removed(folder: str) -> Iterator[None]:
-    """Have a folder removed, if the process ends by `end` meanwhile."""
+    """Have a folder removed if `end` ends the process in the block."""
     import shutil  # as `tempfile` has, which made it
 
     _cleaners.append(remove := partial(shutil.rmtree, folder, ignore_errors=True))
@@ -153,7 +153,7 @@ class _Watcher:
         self._theirs = -1
 
     def forget(self) -> None:
-        """In the child of a fork: it shares the pipe, but has not the thread."""
+        """Close the pipe in the child of a fork, which shares it but does not have the thread."""
         now = signal.set_wakeup_fd(self._theirs)
         if now not in (-1, self._send):
             signal.set_wakeup_fd(now)

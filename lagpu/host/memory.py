@@ -1,4 +1,4 @@
-"""Memory and threads of this machine: how much is free, and who computes."""
+"""Memory and threads of this machine: the bytes that are free, and work on all cores."""
 
 from __future__ import annotations
 

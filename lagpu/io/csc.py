@@ -280,7 +280,7 @@ def _is_exact(values: Any) -> bool:
 def asymmetry(csc: CSC) -> tuple[int, int] | None:
     """Return the place of an entry of a square matrix without an equal one across, or None."""
     n = csc.nrows
-    data = np.arange(csc.nvals)  # where the entry across stands
+    data = np.arange(csc.nvals)  # where the entry across is stored
     here = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
     across = here.T.tocsc()  # sorted
     same = np.array_equal(across.indptr, here.indptr) and np.array_equal(

@@ -57,7 +57,7 @@ _BYTES_OF_EDGE = 32  # with what joins the pieces (docs/design/memory.md)
 class Top(NamedTuple):
     """The beginning of an edge list."""
 
-    text: bytes  # all up to the end of the first line that is no comment
+    text: bytes  # up to the end of the first line that is not a comment
     start: int  # where this line begins
     first: bytes  # this line, empty if there is none
     nodes: int | None  # the vertices that a comment says
@@ -201,7 +201,7 @@ def _header(first: bytes, edges: reading.Extent, name: str, options: Options) ->
 
 
 def _width(line: bytes) -> int:
-    """Return how many numbers a line has, or 0 if an edge has never so many."""
+    """Return how many numbers a line has, or 0 if that is not 2 or 3."""
     count = len(line.split(None, 3))
     return count if count in (2, 3) else 0
 
@@ -347,7 +347,7 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
 
 
 def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
-    """Return the words of lines of so many each, and the weights if these are the third ones."""
+    """Return the words of lines of `width` words, and the weights if there is a third word."""
     text = _uncommented(text)
     if not _rows_of(width).fullmatch(text):
         raise Malformed
@@ -357,7 +357,7 @@ def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
 
 @functools.cache
 def _rows_of(width: int) -> re.Pattern[bytes]:
-    """Return the pattern of lines of so many words."""
+    """Return the pattern of lines of `width` words."""
     space = rb"[ \t\r\v\f]"
     more = rb"(?:%b++\S++){%d}" % (space, width - 1)
     return re.compile(rb"(?:%b*+(?:\S++%b%b*+)?\n)*+" % (space, more, space))
@@ -452,7 +452,7 @@ class Form(NamedTuple):
 
     data: bytes  # the content of its file
     name: str
-    start: int  # where the first line begins that is no comment, or below the header
+    start: int  # of the first line that is not a comment, or below the header
     separator: str
     width: int = 0  # fields of a line
     places: tuple[int, ...] = ()  # the columns of sources, targets, and weights if there are any
@@ -482,7 +482,7 @@ class Form(NamedTuple):
 
 
 def is_table(data: bytes) -> bool:
-    """Return whether a text is a table of edges, by its first line that is no comment."""
+    """Return whether a text is a table of edges, by its first line after comments."""
     first = next(reading.data_lines(data), (0, b""))[1][: reading.PIECE]
     if b"," in first or b";" in first:
         return True
@@ -521,7 +521,7 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Form:
-    """Return the form of a file, by its first line that is no comment and maybe the next one."""
+    """Return the form of a file, by its first lines after comments."""
     line = data[offset : data.find(b"\n", offset)]
     counts = {mark: line.count(mark.encode()) for mark in _SEPARATORS}
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else ","

@@ -1,4 +1,4 @@
-"""All formats of graph files: by what each is known, and who reads and writes it."""
+"""All formats of graph files: how each is recognised, read and written."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Format(NamedTuple):
     heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
     holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
     extra: str = ""  # of lagpu, which it needs
-    binary: bool = False  # whether files are no text
-    guessed: bool = False  # whether files are known by what they are not
+    binary: bool = False  # whether files are not text
+    guessed: bool = False  # whether any other text might be taken for this format
 
     def require_fit(self, csc: CSC, name: str) -> None:
         """Raise `InvalidValue` if a file of this format has no place for something of a matrix."""

@@ -189,7 +189,7 @@ def _require_rows(text: bytes, field: str) -> None:
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:
-    """Raise `FileFormatError` if a file has not as many entries as its size line says."""
+    """Raise `FileFormatError` unless a file has as many entries as its size line says."""
     if count != sizes.nvals:
         raise FileFormatError(
             f"read: {name}: the header says {sizes.nvals} entries, the file has {count}. "

@@ -154,7 +154,7 @@ def table(text: bytes, separator: str | None = None) -> Array:
     """Return the numbers of lines, (lines, numbers of each), without blank lines.
 
     They are INT64, or FP64 if one is not a whole number. `Malformed` if lines have different
-    numbers of words, a word is no number, or all are whole and one is beyond 64 bits.
+    numbers of words, a word is not a number, or a whole one does not fit 64 bits.
     """
     if not text.strip():
         return np.empty((0, 0), np.int64)
@@ -262,7 +262,7 @@ class Budget(NamedTuple):
     def of(
         cls, name: str, size: float, beside: Callable[[str], bytes | None] = lambda _suffix: None
     ) -> Budget:
-        """Return the budget of a file of so many bytes, or of a pipe: infinity."""
+        """Return the budget of a file of `size` bytes; a pipe has infinitely many."""
         text, limit = os.environ.get(_VARIABLE), max(_LEAST, _TIMES * size)
         if text:
             try:

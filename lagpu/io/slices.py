@@ -59,7 +59,7 @@ class Source:
     chunks: Callable[[Sequence[int], int], Iterator[tuple[int, Chunk]]]
     # Returns (nrows, ncols, entries of the head) for the extent of all shares.
     shape: Callable[[Extent], tuple[int, int, Edges]]
-    bytes_of: Callable[[int], int]  # what reading one of so many shares takes, at most
+    bytes_of: Callable[[int], int]  # the most that reading one of `count` shares takes
     pattern: bool  # whether every entry is True
     kind: np.dtype[Any] | None = None  # of the values; by default INT64 if all are whole, else FP64
     undirected: bool = False  # as in `lagpu.io.reading.Parsed`
@@ -96,7 +96,7 @@ class Text:
                 yield piece, Chunk(key, Edges.join([]), lines, fault.line, fault.why)
 
     def bytes_of(self, count: int) -> int:
-        """Return the bytes that one of so many shares takes."""
+        """Return the bytes that one of `count` shares takes."""
         # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
         share = self.nbytes // count
         return 6 * share + _TEMPORARY * min(share, reading.PIECE)
@@ -132,7 +132,7 @@ class Text:
         return self.nbytes
 
     def _whole_lines(self, stream: IO[bytes], left: int | None = None) -> Iterator[bytes]:
-        """Yield the lines of a stream, or of so many bytes of it that are left."""
+        """Yield whole lines of a stream, of its next `left` bytes if that is given."""
         rest = b""
         while block := stream.read(reading.PIECE if left is None else min(reading.PIECE, left)):
             left = None if left is None else left - len(block)

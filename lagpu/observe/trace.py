@@ -264,7 +264,7 @@ _COLUMNS = (
 _SUMS = ("edges", "kernel_ms", "host_ms", "bytes")
 _IN_TABLE = ("level", "formula", "nvals_in", "nvals_out", "kernel", *_SUMS, "direction", "where",
              "reason")  # fmt: skip
-_NARROW = 7  # so many columns fit a terminal
+_NARROW = 7  # columns that fit a terminal
 
 
 def _name(field: str) -> str:
