@@ -42,59 +42,29 @@ class Answer(NamedTuple):
 class Algorithm:
     """A public algorithm with some arguments.
 
-    Attributes
-    ----------
-    name : str
-        The function in `lagpu.algorithms`.
-    given : tuple of str
-        Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
-        vertices, a ``radius``, or the number of random sources, ``sampled``.
-    check : callable, optional
-        Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
-    label : str
-        The options in words; `lagpu bench` prints them.
-    options : mapping
-        Keyword arguments.
-    graph : str
-        The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
-        ``acyclic``, or ``FP32``, weighted in that type.
-    read : callable
-        Makes an `Answer` of the result.
-    rule : str
-        How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same
-        in that type) or ``sum`` (of differences).
-    why_not : callable
-        Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
-    rounds : callable, optional
-        Counts levels or searches, from the facts of the graph and the answer.
-    call : callable, optional
-        Is called with the matrix and its facts in place of the algorithm.
-    measured_as : str
-        The algorithms that `lagpu bench` measures instead; by default it measures this one.
-    slow : bool
-        Whether it searches from each vertex.
-    option, command : str
-        The option of ``lagpu check`` for a file with a result, and the command.
-    topic : str
-        The row of `TOPICS` in the first row of an algorithm.
+    The arguments `given` after the matrix are ``source`` and ``target``, several ``sources``, a
+    ``few`` vertices, a ``radius``, or the number of random sources, ``sampled``. The `graph` is a
+    ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0), ``acyclic``, or
+    ``FP32``, weighted in that type. `lagpu bench` compares answers by the `rule` ``equal``,
+    ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences).
     """
 
-    name: str
+    name: str  # of the function in `lagpu.algorithms`
     given: tuple[str, ...] = ()
-    check: Callable[..., Any] | None = None
-    label: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[..., Any] | None = None  # raises for a wrong (matrix, *arguments, result)
+    label: str = ""  # the options in words, which `lagpu bench` prints
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments
     graph: str = "pattern"
-    read: Callable[[Any], Answer] = Answer
+    read: Callable[[Any], Answer] = Answer  # of the result
     rule: str = "equal"
-    why_not: Callable[[Any], str] = lambda _facts: ""
-    rounds: Callable[[Any, Answer], int] | None = None
-    call: Callable[[Matrix, Any], Any] | None = None
-    measured_as: str = ""
-    slow: bool = False
-    option: str = ""
+    why_not: Callable[[Any], str] = lambda _facts: ""  # `lagpu bench` leaves a graph out, or ""
+    rounds: Callable[[Any, Answer], int] | None = None  # levels or searches, by facts and answer
+    call: Callable[[Matrix, Any], Any] | None = None  # of matrix and facts, for the algorithm
+    measured_as: str = ""  # what `lagpu bench` measures instead
+    slow: bool = False  # whether it searches from each vertex
+    option: str = ""  # of ``lagpu check`` for a file with a result
     command: str = ""
-    topic: str = ""
+    topic: str = ""  # in `TOPICS`, in the first row of an algorithm
 
     @property
     def key(self) -> str:
@@ -224,10 +194,6 @@ def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
 
 
-def _hubs(found: Any) -> Answer:
-    return Answer(found[0].to_coo()[0], True)
-
-
 def _tree_by_lengths(found: Any) -> Answer:
     distances, parents = found
     return Answer(distances.to_dense(-1), (None, parents.to_coo()))
@@ -260,10 +226,6 @@ def directed(facts: Any) -> str:
     return "" if facts.symmetric else "directed"
 
 
-def _many_outside(facts: Any) -> str:
-    return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
-
-
 def _deepest(_facts: Any, answer: Answer) -> int:
     return int(answer.same.max()) + 1
 
@@ -274,10 +236,6 @@ def _searches(_facts: Any, answer: Answer) -> int:
 
 def _sampled(facts: Any, _answer: Answer) -> int:
     return int(facts.sampled)
-
-
-def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
-    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
 def _length_of_route(A: Matrix, facts: Any) -> Any:
@@ -358,7 +316,9 @@ ALGORITHMS = (
     Algorithm("pagerank", (), check.check_pagerank, "of weights", rule="sum",
               measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
     Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
-              read=dense(0), rule="sum", call=_ranks_of_gap),
+              read=dense(0), rule="sum",
+              call=lambda A, facts: algorithms.pagerank(
+                  A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)),
     Algorithm("pagerank", (),
               lambda A, x: check.check_pagerank(A, x, tol=None, dangling=False, max_iter=10),
               "of 10 steps", {"tol": None, "dangling": False, "max_iter": 10}, rule="sum",
@@ -369,15 +329,17 @@ ALGORITHMS = (
               lambda A, x: check.check_katz(A, x, 0.01, weight=False), "by 0.01",
               {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
               topic="central"),
-    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000}, read=_hubs,
-              measured_as="pagerank", topic="central"),
+    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000},
+              read=lambda x: Answer(x[0].to_coo()[0], True), measured_as="pagerank",
+              topic="central"),
     *(Algorithm(f"{kind}degree_centrality".removeprefix("all"), (),
                 lambda A, x, kind=kind: check.check_degree_centrality(A, x, kind.strip("_")),
                 measured_as="pagerank", topic="central") for kind in ("all", "in_", "out_")),
     Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
               option="components", command="components", topic="parts"),
     Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
-              read=dense(-1), why_not=_many_outside),
+              read=dense(-1),
+              why_not=lambda x: f"{x.outside:,} vertices apart" if x.outside > _OUTSIDE else ""),
     Algorithm("strongly_connected_components", (),
               lambda A, x: check.check_components(A, x, strong=True), read=dense(-1),
               option="strong", topic="parts"),
