@@ -2,6 +2,11 @@
 
 Entry (i, j) of a matrix, whatever its value, is the edge i -> j, unless an algorithm says
 otherwise.
+
+Every algorithm raises `DimensionMismatch` if the matrix is not square or another argument does not
+fit it, `DomainMismatch` if an argument has a wrong type, `IndexOutOfBound` if a number is not a
+vertex, and `InvalidValue` if a list of vertices is empty or repeats one, or if a number or an
+option is not among those it accepts. The docstrings say what else an algorithm raises.
 """
 
 from lagpu.algorithms.betweenness import (

@@ -34,13 +34,6 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     Vector, (n,), INT32, or INT64 if n > 2**31
         Two vertices have the same label if and only if a path joins them.
 
-    Raises
-    ------
-    InvalidValue
-        If there is no such method.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
-
     Notes
     -----
     "fastsv" takes about log(n) iterations of three products; P is a view of f, not a matrix.
@@ -96,11 +89,6 @@ def strongly_connected_components(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT32, or INT64 if n > 2**31
         Two vertices have the same label if and only if each reaches the other.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -179,11 +167,6 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     odd_cycle : list of int, or None
         Vertices of a cycle of odd length, if there is one; a self-loop is the shortest.
 
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
-
     Notes
     -----
     One breadth-first search of all components together. An edge within a side joins two vertices of
@@ -230,11 +213,6 @@ def is_bipartite(A: Matrix) -> bool:
     -------
     bool
         True if `bipartite_sides` returns sides, False if it returns an odd cycle.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Examples
     --------
@@ -305,8 +283,6 @@ def topological_levels(A: Matrix) -> Vector:
     ------
     CycleFound
         If there is a cycle; its vertices are the attribute ``cycle`` of the error.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -351,7 +327,7 @@ def topological_order(A: Matrix) -> Vector:
 
     Raises
     ------
-    CycleFound, DimensionMismatch, DomainMismatch
+    CycleFound
         As `topological_levels`.
 
     Examples
@@ -380,11 +356,6 @@ def core_number(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT32
         Full.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -429,11 +400,6 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
     -------
     Vector, (n,), BOOL
         True at the vertices of the core; no entry elsewhere.
-
-    Raises
-    ------
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If `k` is negative or not an integer, `A` is not square, or `core_number` does not fit `A`.
 
     Examples
     --------
@@ -493,9 +459,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     Raises
     ------
     InvalidValue
-        If an edge joins two of `nodes`, one is given twice, or `seed` is negative.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `nodes` contains a number that is not a vertex.
+        If an edge joins two of `nodes`.
 
     Notes
     -----
@@ -579,8 +543,6 @@ def triangle_count(A: Matrix) -> int:
     ------
     InvalidValue
         If an edge has no reverse.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -614,9 +576,8 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        As `triangle_count`; if `nodes` is empty, has a vertex twice or a number that is not a
-        vertex.
+    InvalidValue
+        If an edge has no reverse.
 
     Examples
     --------
@@ -651,9 +612,8 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `nodes` is empty, has a vertex twice or a number that is not a vertex; if `A` is not
-        square; if weights are NaN or infinite, or none is above 0.
+    InvalidValue
+        If weights are NaN or infinite, or none is above 0.
 
     Notes
     -----
@@ -720,7 +680,7 @@ def average_clustering(
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+    InvalidValue
         As `clustering`.
 
     Examples
@@ -748,11 +708,6 @@ def transitivity(A: Matrix) -> float:
     -------
     float
         0 to 1.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -791,8 +746,8 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch
-        As `triangle_count`.
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -838,8 +793,8 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        As `triangles`.
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----

@@ -52,9 +52,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
     Raises
     ------
     InvalidValue
-        If an edge has no reverse, or `k` is negative or not an integer.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
+        If an edge has no reverse.
 
     Notes
     -----
@@ -93,11 +91,6 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     Vector, (n,), BOOL
         True at its vertices, no entry elsewhere. Of components of one size, that of the least
         vertex.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -150,9 +143,7 @@ def ego_graph(
     Raises
     ------
     InvalidValue
-        If `radius` is negative or NaN, or a length is.
-    IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `A` is not square, or `n` is not a vertex.
+        If a length is negative.
 
     Notes
     -----
@@ -197,12 +188,6 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), INT64
         An entry for each vertex asked for.
-
-    Raises
-    ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `A` is not square, `k` is no such number, or `nodes` is empty, has a vertex twice or
-        another number.
 
     Notes
     -----
@@ -292,8 +277,6 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     ------
     InvalidValue
         If an entry has no reverse of the same value, or is NaN.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -375,10 +358,7 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     Raises
     ------
     InvalidValue
-        If there is no such order, `seed` is negative, or for "weight" an entry has no reverse of
-        the same value or is NaN.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
+        If for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----
