@@ -39,7 +39,7 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
         ``|N(u) & N(v)|``; "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine"
         ``|N(u) & N(v)| / sqrt(d(u) d(v))``; "adamic_adar" and "resource_allocation" the sums of
         ``1 / log(d(w))`` and ``1 / d(w)`` over the w in N(u) & N(v); "preferential_attachment"
-        ``d(u) d(v)``.
+        ``d(u) d(v)``. The "adamic_adar" of (v, v) is infinite if a neighbour of v has no other.
 
     Returns
     -------

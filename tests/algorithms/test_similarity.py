@@ -35,6 +35,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
+from lagpu.generators import star
 from lagpu.io import to_scipy
 
 THEIRS = {
@@ -164,6 +165,13 @@ def test_no_edges(backend, n):
     with pytest.raises(InvalidValue, match="overall_reciprocity: the graph has no edges"):
         overall_reciprocity(A)
     assert similarity(A, []).nvals == 0
+
+
+def test_a_vertex_with_itself(backend):
+    A = star(4, backend=backend)
+    found = similarity(A, [(0, 0), (1, 1)], kind="adamic_adar")
+    assert found.get(0, 0) == np.inf  # the leaves have no other neighbour: 1 / log(1)
+    assert found.get(1, 1) == pytest.approx(1 / np.log(3))
 
 
 def test_bad_input(backend):
