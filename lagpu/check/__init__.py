@@ -32,16 +32,22 @@ from lagpu.check.centrality import (
     check_pagerank as check_pagerank,
     check_remoteness as check_remoteness,
 )
-from lagpu.check.communities import (
+from lagpu.check.collected import (
     check_communities as check_communities,
     check_contraction as check_contraction,
+    check_ego_graph as check_ego_graph,
+    check_k_hop_sizes as check_k_hop_sizes,
+    check_k_truss as check_k_truss,
     check_label_propagation as check_label_propagation,
+    check_laplacian as check_laplacian,
+    check_largest_component as check_largest_component,
+    check_matching as check_matching,
     check_modularity as check_modularity,
+    check_reciprocity as check_reciprocity,
+    check_similarity as check_similarity,
+    check_spanning_forest as check_spanning_forest,
 )
-from lagpu.check.graph import (
-    CheckReport as CheckReport,
-    Pattern as Pattern,
-)
+from lagpu.check.graph import CheckReport as CheckReport, Pattern as Pattern
 from lagpu.check.searches import (
     check_distances as check_distances,
     check_floyd_warshall as check_floyd_warshall,
@@ -55,14 +61,6 @@ from lagpu.check.searches import (
     check_paths as check_paths,
     check_route as check_route,
     check_sssp_parents as check_sssp_parents,
-)
-from lagpu.check.similarity import (
-    check_ego_graph as check_ego_graph,
-    check_k_hop_sizes as check_k_hop_sizes,
-    check_laplacian as check_laplacian,
-    check_largest_component as check_largest_component,
-    check_reciprocity as check_reciprocity,
-    check_similarity as check_similarity,
 )
 from lagpu.check.structure import (
     check_clustering as check_clustering,
@@ -79,11 +77,6 @@ from lagpu.check.structure import (
     check_triangle_centrality as check_triangle_centrality,
     check_triangle_count as check_triangle_count,
     check_triangles as check_triangles,
-)
-from lagpu.check.subgraphs import (
-    check_k_truss as check_k_truss,
-    check_matching as check_matching,
-    check_spanning_forest as check_spanning_forest,
 )
 
 __all__ = [
