@@ -283,7 +283,7 @@ class OperatorTable(Table[Kind]):
     def lookup(self, op: Any) -> Kind:
         """Return the operator given as itself, by name or as a Python function."""
         row: Any = super().lookup(_of_function(self, op) if isinstance(op, FunctionType) else op)
-        return row  # type: ignore[no-any-return]
+        return row
 
 
 _numbers = itertools.count()

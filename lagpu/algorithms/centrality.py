@@ -277,8 +277,7 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
     >>> radius(path(5, backend="cpu"))
     2
     """
-    least: int | float = _eccentricities(A, "radius", weight).reduce("min").new().value
-    return least
+    return _eccentricities(A, "radius", weight).reduce("min").new().value
 
 
 def center(A: Matrix, *, weight: bool = False) -> Vector:
@@ -414,8 +413,7 @@ def _first(v: Vector, op: str) -> int:
 
 def _best(v: Vector, op: str) -> Vector:
     """Return the entries of the greatest or least value."""
-    best: Vector = v.select("valueeq", v.reduce(op).new().value).new()
-    return best
+    return v.select("valueeq", v.reduce(op).new().value).new()
 
 
 # ------------------------------------------------------------------------------------------
@@ -574,8 +572,7 @@ def _with_largest_1(A: Matrix) -> Matrix:
     largest = A.reduce_rowwise("max").new()
     largest << largest.select("valuegt", 0)
     by_columns = semiring.plus_truediv(A.T @ largest.diag()).new()
-    scaled: Matrix = by_columns.T.new()
-    return scaled
+    return by_columns.T.new()
 
 
 def _distribution(

@@ -297,8 +297,7 @@ def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Ve
 def _places_of(K: Matrix, best: Vector) -> Matrix:
     """Return the column number of each entry of K that is the best of its row."""
     E = semiring.any_eq(best.diag() @ K).new().select("valueeq", True).new()
-    found: Matrix = E.apply("colindex").new(name="places")
-    return found
+    return E.apply("colindex").new(name="places")
 
 
 def label_propagation(

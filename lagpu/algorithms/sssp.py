@@ -295,8 +295,7 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
         ends.append(full.outer(full, op).new(mask=A.S))
     through = ends[0].ewise_mult(A, binary.plus).new(distances.dtype, name="through")
     tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
-    T: Matrix = tight.select("valueeq", True).new(name="T")
-    return T
+    return tight.select("valueeq", True).new(name="T")
 
 
 def path_weight(A: Matrix, path: Any) -> int | float:

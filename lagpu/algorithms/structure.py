@@ -427,8 +427,7 @@ def _edges_between(A: Matrix) -> Matrix:
     edges: Matrix = A.select("offdiag").new().apply("one").new(INT64, name="E")
     if edges.is_symmetric:
         return edges
-    both: Matrix = edges.ewise_add(edges.T, binary.plus).new(name="E")
-    return both
+    return edges.ewise_add(edges.T, binary.plus).new(name="E")
 
 
 # ---- maximal independent set: Luby's algorithm
@@ -835,8 +834,7 @@ def _upward(A: Matrix) -> Matrix:
     degree = A.reduce_rowwise("plus").new(name="degree")
     largest = degree.reduce("max").new().value
     if not largest or largest * A.nrows <= _HUB * A.nvals:
-        U: Matrix = A.select("triu", 1).new(name="U")
-        return U
+        return A.select("triu", 1).new(name="U")
     rank = Vector.from_scalar(0, A.nrows, INT64, like=A, name="rank")
     rank << rank.apply("index")
     rank(accum=binary.plus) << degree.apply("times", right=A.nrows)
@@ -872,5 +870,4 @@ def _ordered_pairs(A: Matrix) -> Vector:
     """Return the number of ordered pairs of neighbours of each vertex that has a neighbour."""
     degree = A.reduce_rowwise("plus").new(name="degree")
     others = degree.apply("minus", right=1).new(name="others")
-    pairs: Vector = degree.ewise_mult(others, binary.times).new(name="pairs")
-    return pairs
+    return degree.ewise_mult(others, binary.times).new(name="pairs")

@@ -72,8 +72,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
             C(C.S, replace=True) << semiring.plus_pair(C @ C.T)
             C << C.select("valuege", least)
             C << C.apply("one")
-    truss: Matrix = A.select("offdiag").new(mask=C.S, name="truss")
-    return truss
+    return A.select("offdiag").new(mask=C.S, name="truss")
 
 
 def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
@@ -168,8 +167,7 @@ def ego_graph(
         del near[source]
     D = where_any(near, "near").diag()
     rows = semiring.any_second(D @ A).new(name="rows")
-    found: Matrix = semiring.any_first(rows @ D).new(name="ego")
-    return found
+    return semiring.any_first(rows @ D).new(name="ego")
 
 
 def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
@@ -331,8 +329,7 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     of_each = chosen.to_coo()[1] // 2 * 2
     i, j = (x.to_dense()[of_each] for x in (begin, end))
     F = Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="lor", like=A)
-    forest: Matrix = A.select("offdiag").new(mask=F.S, name="forest")
-    return forest
+    return A.select("offdiag").new(mask=F.S, name="forest")
 
 
 def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = None) -> Vector:

@@ -853,8 +853,7 @@ def _copied(s: Statement) -> Replica | None:
         return None
     if s.desc.accum is not None or operation.transposed:
         return None
-    source: Replica = operation.operand
-    return source
+    return operation.operand
 
 
 def _is_loose(s: Statement) -> bool:

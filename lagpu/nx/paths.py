@@ -46,8 +46,7 @@ def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False)
         found = algorithms.bfs_levels(A, source)
     else:
         found = algorithms.neighborhood(A, source, most)
-    levels: Array = found.to_dense(-1)
-    return levels
+    return found.to_dense(-1)
 
 
 def visited(

@@ -25,8 +25,7 @@ _SIMPLE = ("directed", "multigraph")
 
 def _labels(G: Graph) -> Array:
     """Return the least vertex of each vertex' component, (n,)."""
-    found: Array = algorithms.connected_components(G.matrix()).to_dense()
-    return found
+    return algorithms.connected_components(G.matrix()).to_dense()
 
 
 def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
