@@ -161,8 +161,7 @@ def _binom(n: Any, k: Any) -> Any:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# The tables of unary, binary and index-unary operators, and of monoids.
+# ---- the tables of unary, binary and index-unary operators, and of monoids
 #
 # Each row is one operator with its name of GraphBLAS, its meaning in NumPy and its formula. Its
 # functor is in ``backends/gpu/kernels/common/algebra.cuh``, or is the C++ text of the row. Values

@@ -42,8 +42,7 @@ class _Described:
         return self.text if op is None else "\n\n".join(op.described())
 
 
-# ------------------------------------------------------------------------------------------
-# Rules of types: from the type of the operands to the domain, and from it to the result.
+# ---- rules of types: from the type of the operands to the domain, and from it to the result
 
 
 Rule = Callable[[DType], DType]
@@ -93,8 +92,7 @@ def index(_dtype: DType) -> DType:
     return INT64
 
 
-# ------------------------------------------------------------------------------------------
-# The five kinds of operator, each with its meaning in NumPy, its functor and its types.
+# ---- the five kinds of operator, each with its meaning in NumPy, its functor and its types
 #
 # An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
@@ -641,8 +639,7 @@ def result_of(op: Any, kind: DType) -> Any:
         return error
 
 
-# ------------------------------------------------------------------------------------------
-# `Table`: the operators of one kind, by attribute, by name and in order.
+# ---- `Table`: the operators of one kind, by attribute, by name and in order
 
 
 _tables: dict[str, Any] = {}  #: the table of each kind

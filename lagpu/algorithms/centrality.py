@@ -416,8 +416,7 @@ def _best(v: Vector, op: str) -> Vector:
     return v.select("valueeq", v.reduce(op).new().value).new()
 
 
-# ------------------------------------------------------------------------------------------
-# PageRank by power iteration.
+# ---- PageRank by power iteration
 #
 # A random walker follows an edge with probability alpha and otherwise jumps, by the distribution
 # p; from a vertex without edges out the walker goes on by the distribution d::

@@ -235,8 +235,7 @@ def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
     return cycle[start:] + cycle[:start]
 
 
-# ------------------------------------------------------------------------------------------
-# Orders, cores and independent sets of vertices.
+# ---- orders, cores and independent sets of vertices
 
 
 def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
@@ -507,8 +506,7 @@ def _scores(A: Matrix, seed: int) -> Vector:
     return scores
 
 
-# ------------------------------------------------------------------------------------------
-# Triangles of an undirected graph: in total, of each vertex, and as shares of possible ones.
+# ---- triangles of an undirected graph: in total, of each vertex, and as shares of possible ones
 #
 # A product with a mask counts for each edge (i, j) the vertices k that are joined to both i and
 # j. Put the vertices in some order, and let U have the edges (earlier, later) alone. Then each

@@ -46,8 +46,7 @@ by_text(
 )
 
 
-# ------------------------------------------------------------------------------------------
-# Kinds of graphs.
+# ---- kinds of graphs
 
 
 @answers(short=True)
@@ -137,8 +136,7 @@ def _counted(triangles: list[int], zeros: int) -> Counter[int]:
     return Counter(triangles + [0] * zeros)
 
 
-# ------------------------------------------------------------------------------------------
-# Similarity of nodes, for the prediction of edges.
+# ---- similarity of nodes, for the prediction of edges
 
 
 def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]]:
@@ -176,8 +174,7 @@ for _name, _kind, _number in (
     answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind, _number))
 
 
-# ------------------------------------------------------------------------------------------
-# Edges between sets of nodes.
+# ---- edges between sets of nodes
 
 
 def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
@@ -251,8 +248,7 @@ def mutual_weight(G: Graph, u: Any, v: Any, weight: Any) -> Any:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# Matrices.
+# ---- matrices
 
 
 def _places(G: Graph, nodelist: Any) -> Array:
@@ -450,8 +446,7 @@ def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any,
     return {u: near for u, near in found.items() if near}, lengths
 
 
-# ------------------------------------------------------------------------------------------
-# Operators: graphs without attributes, of the edges of one or two graphs.
+# ---- operators: graphs without attributes, of the edges of one or two graphs
 
 
 def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:

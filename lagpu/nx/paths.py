@@ -100,8 +100,7 @@ def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# Breadth-first traversals, and shortest paths and their lengths, in edges and over weights.
+# ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
 
 
 _UNKNOWN = "The node {} is not in the graph."

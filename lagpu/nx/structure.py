@@ -323,8 +323,7 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
     return algorithms.modularity(A, chosen, resolution=resolution, directed=directed)
 
 
-# ------------------------------------------------------------------------------------------
-# Centralities, eccentricities and clustering of nodes, and what follows from them.
+# ---- centralities, eccentricities and clustering of nodes, and what follows from them
 
 
 @answers()
