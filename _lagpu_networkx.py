@@ -7,175 +7,81 @@ from typing import Any
 
 __all__ = ["info"]
 
-_SIMPLE = "For undirected graphs without parallel edges."
-_ORDER = "The order is NetworkX'. Functions that sort neighbours are left to NetworkX."
-_ANY_PATH = "Of several shortest paths it may be another one."
-_KRUSKAL = "By Kruskal's algorithm, for undirected graphs without parallel edges."
-_SIMILAR = "Without self-loops."
-_ONE_EACH = "Without parallel edges."
-_ANY_PATH = "Of several shortest paths it may be another one."
-_KRUSKAL = "By Kruskal's algorithm, for undirected graphs without parallel edges."
-_SIMILAR = "Without self-loops."
-_ONE_EACH = "Without parallel edges."
-_ASCENDING = "Nodes of equal distance come in the order of the graph."
+#: The functions, by what NetworkX' documentation is to say of them.
 _FUNCTIONS = {
-    "adamic_adar_index": _SIMILAR,
-    "adjacency_matrix": "",
-    "all_pairs_bellman_ford_path": _ANY_PATH,
-    "all_pairs_bellman_ford_path_length": _ASCENDING,
-    "all_pairs_dijkstra": _ANY_PATH,
-    "all_pairs_dijkstra_path": _ANY_PATH,
-    "all_pairs_dijkstra_path_length": _ASCENDING,
-    "all_pairs_lowest_common_ancestor": "Of several lowest ones it may be another one.",
-    "all_pairs_shortest_path": "",
-    "all_pairs_shortest_path_length": "",
-    "ancestors": "",
-    "average_clustering": _ONE_EACH,
-    "average_shortest_path_length": "",
-    "bellman_ford_path": _ANY_PATH,
-    "bellman_ford_path_length": "",
-    "bethe_hessian_matrix": "",
-    "betweenness_centrality": "Weights of 0 are left to NetworkX.",
-    "bfs_edges": _ORDER,
-    "bfs_layers": "",
-    "bfs_predecessors": _ORDER,
-    "bfs_successors": _ORDER,
-    "bfs_tree": _ORDER,
-    "biadjacency_matrix": "",
-    "bidirectional_dijkstra": _ANY_PATH,
-    "bidirectional_shortest_path": _ANY_PATH,
-    "bipartite_betweenness_centrality": "",
-    "boundary_expansion": "",
-    "center": "",
-    "closeness_centrality": "",
-    "clustering": _ONE_EACH,
-    "color": "Nodes come in the order of the graph.",
-    "complement": "The result is a NetworkX graph.",
-    "conductance": "",
-    "connected_components": "",
-    "core_number": "",
-    "cut_size": "",
-    "degree_centrality": "",
-    "descendants": "",
-    "descendants_at_distance": "",
-    "diameter": "",
-    "difference": "The result is a NetworkX graph. " + _ONE_EACH,
-    "dijkstra_path": _ANY_PATH,
-    "dijkstra_path_length": "",
-    "directed_modularity_matrix": "",
-    "eccentricity": "",
-    "edge_betweenness_centrality": "Weights of 0 are left to NetworkX. " + _ONE_EACH,
-    "edge_boundary": "Without keys of parallel edges.",
-    "edge_expansion": "",
-    "efficiency": "",
-    "ego_graph": "Without ``undirected=True``.",
-    "eigenvector_centrality": "",
-    "fast_could_be_isomorphic": "",
-    "faster_could_be_isomorphic": "",
-    "floyd_warshall": "Cycles of negative length are left to NetworkX.",
-    "floyd_warshall_numpy": "",
-    "floyd_warshall_predecessor_and_distance": "Cycles of negative length are left to NetworkX.",
-    "generalized_degree": _ONE_EACH,
-    "generic_bfs_edges": "",
-    "global_efficiency": "",
-    "google_matrix": "",
-    "harmonic_centrality": "",
-    "has_path": "",
-    "hits": "By power iteration, with results of the sum 1.",
-    "in_degree_centrality": "",
-    "inter_community_edges": _ONE_EACH,
-    "intersection": "The result is a NetworkX graph. " + _ONE_EACH,
-    "intra_community_edges": "",
-    "is_arborescence": "",
-    "is_bipartite": "",
-    "is_branching": "",
-    "is_connected": "",
-    "is_directed_acyclic_graph": "",
-    "is_dominating_set": "",
-    "is_forest": "",
-    "is_isolate": "",
-    "is_k_regular": "",
-    "is_negatively_weighted": "Of all edges, not of one.",
-    "is_regular": "",
-    "is_simple_path": "",
-    "is_strongly_connected": "",
-    "is_tournament": "",
-    "is_tree": "",
-    "is_triad": "",
-    "is_weakly_connected": "",
-    "jaccard_coefficient": _SIMILAR,
-    "isolates": "",
-    "k_core": "The core numbers alone are lagpu's.",
-    "k_truss": "For undirected graphs without parallel edges.",
-    "katz_centrality": "",
-    "label_propagation_communities": "",
-    "laplacian_matrix": "",
-    "louvain_communities": "Without a seed, for undirected graphs; the communities are lagpu's.",
-    "lowest_common_ancestor": "Of several lowest ones it may be another one.",
-    "maximal_independent_set": "With a seed the set is the one that NetworkX draws.",
-    "maximal_matching": "",
-    "maximum_spanning_edges": "By Kruskal's algorithm, the default. For undirected graphs. "
-    + _ONE_EACH,
-    "maximum_spanning_tree": "By Kruskal's algorithm, the default. For undirected graphs. "
-    + _ONE_EACH,
-    "minimum_spanning_edges": "By Kruskal's algorithm, the default. For undirected graphs. "
-    + _ONE_EACH,
-    "minimum_spanning_tree": "By Kruskal's algorithm, the default. For undirected graphs. "
-    + _ONE_EACH,
-    "mixing_expansion": "",
-    "modularity": "",
-    "modularity_matrix": "",
-    "multi_source_dijkstra": _ANY_PATH,
-    "multi_source_dijkstra_path": _ANY_PATH,
-    "multi_source_dijkstra_path_length": _ASCENDING,
-    "mutual_weight": _ONE_EACH,
-    "negative_edge_cycle": "",
-    "node_boundary": "",
-    "node_connected_component": "",
-    "node_expansion": "",
-    "normalized_cut_size": "",
-    "normalized_laplacian_matrix": "",
-    "number_connected_components": "",
-    "number_of_isolates": "",
-    "number_of_selfloops": "",
-    "number_strongly_connected_components": "",
-    "number_weakly_connected_components": "",
-    "out_degree_centrality": "",
-    "overall_reciprocity": "",
-    "pagerank": "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.",
-    "periphery": "",
-    "preferential_attachment": _SIMILAR,
-    "radius": "",
-    "reciprocity": "",
-    "resource_allocation_index": _SIMILAR,
-    "s_metric": "",
-    "score_sequence": "",
-    "sets": "",
-    "shortest_path": _ANY_PATH,
-    "shortest_path_length": "",
-    "single_source_bellman_ford": _ANY_PATH,
-    "single_source_bellman_ford_path": _ANY_PATH,
-    "single_source_bellman_ford_path_length": _ASCENDING,
-    "single_source_dijkstra": _ANY_PATH,
-    "single_source_dijkstra_path": _ANY_PATH,
-    "single_source_dijkstra_path_length": _ASCENDING,
-    "single_source_shortest_path": "",
-    "single_source_shortest_path_length": "",
-    "single_target_shortest_path": _ANY_PATH,
-    "single_target_shortest_path_length": "",
-    "square_clustering": "For undirected graphs.",
-    "strongly_connected_components": "In a reverse topological order, maybe not NetworkX'.",
-    "symmetric_difference": "The result is a NetworkX graph. " + _ONE_EACH,
-    "to_dict_of_lists": "",
-    "to_numpy_array": "",
-    "to_scipy_sparse_array": "",
-    "topological_generations": "The graph is read at the call, not while it is iterated.",
-    "topological_sort": "The graph is read at the call, not while it is iterated.",
-    "tournament_matrix": "",
-    "transitivity": _SIMPLE,
-    "triangles": _SIMPLE,
-    "volume": "",
-    "weakly_connected_components": "",
+    "": """
+        adjacency_matrix all_pairs_shortest_path all_pairs_shortest_path_length ancestors
+        average_shortest_path_length bellman_ford_path_length bethe_hessian_matrix bfs_layers
+        biadjacency_matrix bipartite_betweenness_centrality boundary_expansion center
+        closeness_centrality conductance connected_components core_number cut_size degree_centrality
+        descendants descendants_at_distance diameter dijkstra_path_length directed_modularity_matrix
+        eccentricity edge_expansion efficiency eigenvector_centrality fast_could_be_isomorphic
+        faster_could_be_isomorphic floyd_warshall_numpy generic_bfs_edges global_efficiency
+        google_matrix harmonic_centrality has_path in_degree_centrality intra_community_edges
+        is_arborescence is_bipartite is_branching is_connected is_directed_acyclic_graph
+        is_dominating_set is_forest is_isolate is_k_regular is_regular is_simple_path
+        is_strongly_connected is_tournament is_tree is_triad is_weakly_connected isolates
+        katz_centrality label_propagation_communities laplacian_matrix maximal_matching
+        mixing_expansion modularity modularity_matrix negative_edge_cycle node_boundary
+        node_connected_component node_expansion normalized_cut_size normalized_laplacian_matrix
+        number_connected_components number_of_isolates number_of_selfloops
+        number_strongly_connected_components number_weakly_connected_components
+        out_degree_centrality overall_reciprocity periphery radius reciprocity s_metric
+        score_sequence sets shortest_path_length single_source_shortest_path
+        single_source_shortest_path_length single_target_shortest_path_length to_dict_of_lists
+        to_numpy_array to_scipy_sparse_array tournament_matrix volume weakly_connected_components
+    """,
+    "Of several shortest paths it may be another one.": """
+        all_pairs_bellman_ford_path all_pairs_dijkstra all_pairs_dijkstra_path bellman_ford_path
+        bidirectional_dijkstra bidirectional_shortest_path dijkstra_path multi_source_dijkstra
+        multi_source_dijkstra_path shortest_path single_source_bellman_ford
+        single_source_bellman_ford_path single_source_dijkstra single_source_dijkstra_path
+        single_target_shortest_path
+    """,
+    "Nodes of equal distance come in the order of the graph.": """
+        all_pairs_bellman_ford_path_length all_pairs_dijkstra_path_length
+        multi_source_dijkstra_path_length single_source_bellman_ford_path_length
+        single_source_dijkstra_path_length
+    """,
+    "Without parallel edges.": (
+        "average_clustering clustering generalized_degree inter_community_edges mutual_weight"
+    ),
+    "By Kruskal's algorithm, the default. For undirected graphs. Without parallel edges.": (
+        "maximum_spanning_edges maximum_spanning_tree minimum_spanning_edges minimum_spanning_tree"
+    ),
+    "The order is NetworkX'. Functions that sort neighbours are left to NetworkX.": (
+        "bfs_edges bfs_predecessors bfs_successors bfs_tree"
+    ),
+    "Without self-loops.": (
+        "adamic_adar_index jaccard_coefficient preferential_attachment resource_allocation_index"
+    ),
+    "For undirected graphs without parallel edges.": "k_truss transitivity triangles",
+    "The result is a NetworkX graph. Without parallel edges.": (
+        "difference intersection symmetric_difference"
+    ),
+    "Cycles of negative length are left to NetworkX.": (
+        "floyd_warshall floyd_warshall_predecessor_and_distance"
+    ),
+    "Of several lowest ones it may be another one.": (
+        "all_pairs_lowest_common_ancestor lowest_common_ancestor"
+    ),
+    "The graph is read at the call, not while it is iterated.": (
+        "topological_generations topological_sort"
+    ),
+    "By power iteration, with results of the sum 1.": "hits",
+    "For undirected graphs.": "square_clustering",
+    "In a reverse topological order, maybe not NetworkX'.": "strongly_connected_components",
+    "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.": "pagerank",
+    "Nodes come in the order of the graph.": "color",
+    "Of all edges, not of one.": "is_negatively_weighted",
+    "The core numbers alone are lagpu's.": "k_core",
+    "The result is a NetworkX graph.": "complement",
+    "Weights of 0 are left to NetworkX.": "betweenness_centrality",
+    "Weights of 0 are left to NetworkX. Without parallel edges.": "edge_betweenness_centrality",
+    "With a seed the set is the one that NetworkX draws.": "maximal_independent_set",
+    "Without ``undirected=True``.": "ego_graph",
+    "Without a seed, for undirected graphs; the communities are lagpu's.": "louvain_communities",
+    "Without keys of parallel edges.": "edge_boundary",
 }
 
 
@@ -187,5 +93,9 @@ def info() -> dict[str, Any]:
         "package": "lagpu",
         "short_summary": "Sparse linear algebra on GPU or CPU.",
         "default_config": {"least_edges": 10_000},
-        "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
+        "functions": {
+            name: {"additional_docs": docs}
+            for docs, names in _FUNCTIONS.items()
+            for name in names.split()
+        },
     }

@@ -47,7 +47,7 @@ def _begin(config: pytest.Config, names: str | None) -> None:
     from lagpu import backends
     from lagpu.core.recorder import observing
     from lagpu.crosscheck import places_of
-    from lagpu.crosscheck.fused import Crosscheck
+    from lagpu.crosscheck.lockstep import Crosscheck
     from lagpu.crosscheck.report import Report
     from lagpu.errors import LagpuError
 

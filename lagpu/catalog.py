@@ -7,6 +7,7 @@ the algorithms read it.
 from __future__ import annotations
 
 import functools
+import inspect
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -82,9 +83,14 @@ class Algorithm:
         return getattr(algorithms, self.name)(A, *self.arguments(facts), **self.options)
 
     def prove(self, A: Any, facts: Any, found: Any) -> None:
-        """Raise `CheckFailed` if a result is wrong and there is a checker."""
+        """Raise `CheckFailed` if a result is wrong and there is a checker.
+
+        The checker gets those options that it has, too.
+        """
         if self.check is not None:
-            self.check(A, *self.arguments(facts), found)
+            own = inspect.signature(self.check).parameters
+            options = {name: x for name, x in self.options.items() if name in own}
+            self.check(A, *self.arguments(facts), found, **options)
 
 
 # ---- checkers of (matrix, *arguments, result)
@@ -319,14 +325,11 @@ ALGORITHMS = (
               read=dense(0), rule="sum",
               call=lambda A, facts: algorithms.pagerank(
                   A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)),
-    Algorithm("pagerank", (),
-              lambda A, x: check.check_pagerank(A, x, tol=None, dangling=False, max_iter=10),
-              "of 10 steps", {"tol": None, "dangling": False, "max_iter": 10}, rule="sum",
-              measured_as="pagerank"),
+    Algorithm("pagerank", (), check.check_pagerank, "of 10 steps",
+              {"tol": None, "dangling": False, "max_iter": 10}, rule="sum", measured_as="pagerank"),
     Algorithm("eigenvector_centrality", (), check.check_eigenvector, rule="sum",
               measured_as="pagerank", topic="central"),
-    Algorithm("katz_centrality", (),
-              lambda A, x: check.check_katz(A, x, 0.01, weight=False), "by 0.01",
+    Algorithm("katz_centrality", (), check.check_katz, "by 0.01",
               {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
               topic="central"),
     Algorithm("hits", (), check.check_hits, options={"max_iter": 1000},
@@ -341,7 +344,7 @@ ALGORITHMS = (
               read=dense(-1),
               why_not=lambda x: f"{x.outside:,} vertices apart" if x.outside > _OUTSIDE else ""),
     Algorithm("strongly_connected_components", (),
-              lambda A, x: check.check_components(A, x, strong=True), read=dense(-1),
+              functools.partial(check.check_components, strong=True), read=dense(-1),
               option="strong", topic="parts"),
     Algorithm("maximal_independent_set", (), check.check_independent_set, f"seed {SEED}", _DRAWN,
               read=dense(False), option="independent", command="independent", topic="apart"),
@@ -350,7 +353,7 @@ ALGORITHMS = (
     Algorithm("is_bipartite", measured_as="bipartite_sides", topic="sides"),
     Algorithm("core_number", (), check.check_core_numbers, read=dense(-1), option="cores",
               command="cores", topic="core"),
-    Algorithm("k_core", (), lambda A, x: check.check_k_core(A, x, 2), "2", {"k": 2},
+    Algorithm("k_core", (), check.check_k_core, "2", {"k": 2},
               measured_as="core_number", topic="core"),
     Algorithm("closeness_centrality", (), _remoteness("closeness"), slow=True, option="closeness",
               measured_as="closeness_centrality", command="closeness", topic="central"),
@@ -372,8 +375,7 @@ ALGORITHMS = (
               lambda A, x: check.check_betweenness(A, x, directed=is_directed(A)), slow=True,
               measured_as="betweenness_centrality", option="betweenness", command="bc",
               topic="central"),
-    Algorithm("betweenness_centrality", (),
-              lambda A, x: check.check_betweenness(A, x, endpoints=True), "with endpoints",
+    Algorithm("betweenness_centrality", (), check.check_betweenness, "with endpoints",
               {"endpoints": True, "directed": True}, slow=True,
               measured_as="betweenness_centrality"),
     Algorithm("betweenness_centrality", ("sampled",), _check_sampled, _OF_SAMPLE, _DRAWN,
@@ -388,8 +390,7 @@ ALGORITHMS = (
               topic="central"),
     Algorithm("edge_betweenness_centrality", ("sampled",), None, _OF_SAMPLE, _DRAWN,
               read=lambda A: Answer(A.to_csc()[2]), rule="close", rounds=_sampled),
-    Algorithm("betweenness_centrality", ("sampled",),
-              lambda A, k, x: _check_sampled(A, k, x, weight=True), f"by lengths, {_OF_SAMPLE}",
+    Algorithm("betweenness_centrality", ("sampled",), _check_sampled, f"by lengths, {_OF_SAMPLE}",
               _DRAWN | {"weight": True}, "positive", measured_as="betweenness_centrality"),
     Algorithm("edge_betweenness_centrality", ("sampled",),
               lambda A, k, x: check.check_edge_betweenness(A, x, weight=True, sources=_drawn(A, k)),
@@ -410,8 +411,7 @@ ALGORITHMS = (
     Algorithm("sssp_parents", _MANY, lambda A, s, x: check.check_sssp_parents(A, s, *x),
               f"from {SOURCES} at once", graph="weighted", read=_tree_by_lengths,
               measured_as="bellman_ford"),
-    Algorithm("shortest_path", ("source", "target"),
-              lambda A, s, t, x: check.check_route(A, s, t, x, weight=True), "by weights",
+    Algorithm("shortest_path", ("source", "target"), check.check_route, "by weights",
               {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),
     Algorithm("path_weight", ("source", "target"), _check_length, graph="weighted", read=_number,
               call=_length_of_route, measured_as="bellman_ford", topic="route"),
@@ -427,8 +427,8 @@ ALGORITHMS = (
               measured_as="triangle_count", command="triangles", topic="triangles"),
     Algorithm("clustering", (), check.check_clustering, graph="undirected", read=dense(0),
               rule="close", why_not=directed, option="clustering", topic="triangles"),
-    Algorithm("clustering", (), lambda A, x: check.check_clustering(A, x, weight=True),
-              "directed, by weights", {"weight": True}, "positive", measured_as="clustering"),
+    Algorithm("clustering", (), check.check_clustering, "directed, by weights", {"weight": True},
+              "positive", measured_as="clustering"),
     Algorithm("triangle_centrality", (), check.check_triangle_centrality, graph="undirected",
               measured_as="clustering", topic="triangles"),
     Algorithm("square_clustering", (), check.check_square_clustering, graph="undirected",
@@ -437,19 +437,17 @@ ALGORITHMS = (
               topic="triangles"),
     Algorithm("transitivity", (), check.check_transitivity, graph="undirected",
               measured_as="clustering", topic="triangles"),
-    Algorithm("k_truss", (), lambda A, x: check.check_k_truss(A, x, 4), "4", {"k": 4},
+    Algorithm("k_truss", (), check.check_k_truss, "4", {"k": 4},
               "undirected", measured_as="triangle_count", topic="core"),
     Algorithm("minimum_spanning_forest", (), check.check_spanning_forest, graph="undirected",
               measured_as="connected_components", topic="forest"),
-    Algorithm("minimum_spanning_forest", (),
-              lambda A, x: check.check_spanning_forest(A, x, maximum=True), "of largest weight",
+    Algorithm("minimum_spanning_forest", (), check.check_spanning_forest, "of largest weight",
               {"maximum": True}, "undirected", measured_as="connected_components"),
     Algorithm("maximal_matching", (), check.check_matching, f"seed {SEED}", _DRAWN,
               measured_as="maximal_independent_set", topic="pairs"),
     Algorithm("louvain", (), check.check_communities, f"seed {SEED}", _DRAWN, "undirected",
               measured_as="connected_components", slow=True, topic="communities"),
-    Algorithm("label_propagation", (),
-              lambda A, x: check.check_label_propagation(A, x, max_iter=9), "of 9 rounds",
+    Algorithm("label_propagation", (), check.check_label_propagation, "of 9 rounds",
               {"max_iter": 9}, measured_as="connected_components", topic="communities"),
     Algorithm("label_propagation", (),
               lambda A, x: check.check_label_propagation(A, x, _in_five(A)), "by colours",
@@ -463,8 +461,7 @@ ALGORITHMS = (
               measured_as="connected_components", topic="communities"),
     Algorithm("largest_component", (), check.check_largest_component,
               measured_as="connected_components", topic="parts"),
-    Algorithm("largest_component", (),
-              lambda A, x: check.check_largest_component(A, x, strong=True), "strong",
+    Algorithm("largest_component", (), check.check_largest_component, "strong",
               {"strong": True}, measured_as="strongly_connected_components"),
     Algorithm("ego_graph", ("source", "radius"),
               lambda A, v, k, x: check.check_ego_graph(A, v, x, k), f"within {RADIUS} edges",
@@ -483,11 +480,11 @@ ALGORITHMS = (
               topic="mutual"),
     Algorithm("laplacian_matrix", (), check.check_laplacian, measured_as="pagerank",
               topic="mutual"),
-    Algorithm("laplacian_matrix", (), lambda A, x: check.check_laplacian(A, x, normalized=True),
-              "normalized", {"normalized": True}, "undirected", measured_as="pagerank"),
+    Algorithm("laplacian_matrix", (), check.check_laplacian, "normalized", {"normalized": True},
+              "undirected", measured_as="pagerank"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
-    Algorithm("diameter", (), lambda A, x: check.check_diameter(A, x, weight=True), "by lengths",
+    Algorithm("diameter", (), check.check_diameter, "by lengths",
               {"weight": True}, "weighted", measured_as="diameter", slow=True),
 )  # fmt: skip
 

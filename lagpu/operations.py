@@ -78,7 +78,7 @@ class Counter:
     __mod__, __rmod__ = _counts("%"), _counts("%", True)
 
     def __neg__(self) -> Counter:
-        return self * -1  # type: ignore[no-any-return]
+        return self * -1
 
     def __str__(self) -> str:
         return formula_text(self.formula)

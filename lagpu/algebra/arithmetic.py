@@ -161,8 +161,7 @@ def _binom(n: Any, k: Any) -> Any:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# The tables of unary, binary and index-unary operators, and of monoids.
+# ---- the tables of unary, binary and index-unary operators, and of monoids
 #
 # Each row is one operator with its name of GraphBLAS, its meaning in NumPy and its formula. Its
 # functor is in ``backends/gpu/kernels/common/algebra.cuh``, or is the C++ text of the row. Values
@@ -283,7 +282,7 @@ class OperatorTable(Table[Kind]):
     def lookup(self, op: Any) -> Kind:
         """Return the operator given as itself, by name or as a Python function."""
         row: Any = super().lookup(_of_function(self, op) if isinstance(op, FunctionType) else op)
-        return row  # type: ignore[no-any-return]
+        return row
 
 
 _numbers = itertools.count()

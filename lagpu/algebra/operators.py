@@ -42,8 +42,7 @@ class _Described:
         return self.text if op is None else "\n\n".join(op.described())
 
 
-# ------------------------------------------------------------------------------------------
-# Rules of types: from the type of the operands to the domain, and from it to the result.
+# ---- rules of types: from the type of the operands to the domain, and from it to the result
 
 
 Rule = Callable[[DType], DType]
@@ -93,8 +92,7 @@ def index(_dtype: DType) -> DType:
     return INT64
 
 
-# ------------------------------------------------------------------------------------------
-# The five kinds of operator, each with its meaning in NumPy, its functor and its types.
+# ---- the five kinds of operator, each with its meaning in NumPy, its functor and its types
 #
 # An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
@@ -173,8 +171,7 @@ class _Algebra:
     @property
     def parent(self) -> Self:
         """The operator without a forced domain; of that itself, the operator."""
-        found: Self = vars(self).get("_parent", self)
-        return found
+        return vars(self).get("_parent", self)
 
     def __contains__(self, dtype: Any) -> bool:
         """Whether operands may be of this type."""
@@ -291,8 +288,7 @@ class UnaryOp(Operator):
         if not hasattr(x, "apply"):
             _mark_used(x)
             raise DomainMismatch(f"{self!r}: {type(x).__name__} has no entries. Give a Vector.")
-        found: Result = x.apply(self)._written_in(sys._getframe(1))
-        return found
+        return x.apply(self)._written_in(sys._getframe(1))
 
 
 _NUMBERS = (int, float, np.generic)
@@ -353,8 +349,7 @@ class BinaryOp(Operator):
         if self.name in _SYMMETRIC and not self.cuda.startswith("User_"):
             return self
         other: Any = _tables["binary"][self.flips_to] if self.flips_to else None
-        found: BinaryOp | None = other if None in (other, self.dtype) else other[self.dtype]
-        return found
+        return other if None in (other, self.dtype) else other[self.dtype]
 
     @property
     def is_positional(self) -> bool:
@@ -366,8 +361,7 @@ class BinaryOp(Operator):
         """The monoid of this operator, if the table has one."""
         for found in _tables["monoid"]:
             if found.op is self.parent:
-                typed: Monoid = found if self.dtype is None else found[self.dtype]
-                return typed
+                return found if self.dtype is None else found[self.dtype]
         return None
 
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
@@ -609,8 +603,7 @@ class Semiring(_Algebra):
                 f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
                 f"Write {self.name}(q @ A)."
             )
-        call: Result = times(self, sys._getframe(1), **options)
-        return call
+        return times(self, sys._getframe(1), **options)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
     def types(self, left: DType, right: DType) -> tuple[DType, DType]:
@@ -646,8 +639,7 @@ def result_of(op: Any, kind: DType) -> Any:
         return error
 
 
-# ------------------------------------------------------------------------------------------
-# `Table`: the operators of one kind, by attribute, by name and in order.
+# ---- `Table`: the operators of one kind, by attribute, by name and in order
 
 
 _tables: dict[str, Any] = {}  #: the table of each kind
@@ -801,7 +793,7 @@ class Table(Namespace, Generic[Row]):
                 return self._paths[name]
             if any(path.startswith(f"{name}.") for path in self._paths):
                 path: Any = Path(self, name)
-                return path  # type: ignore[no-any-return]
+                return path
             raise UnknownOperator(
                 f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
             ) from None
@@ -819,16 +811,14 @@ class Table(Namespace, Generic[Row]):
         signs = {**SIGNS, **self.signs}
         words = [signs.get(part, part) for part in plain.split("_")] if plain else [plain]
         found = self["_".join(words)]
-        typed: Row = found[dtype[:-1].strip()] if bracket else found
-        return typed
+        return found[dtype[:-1].strip()] if bracket else found
 
     def lookup(self, op: Row | str) -> Row:
         """Return `op` itself, or the row of this name."""
         if isinstance(op, str):
             return self[op]
         if isinstance(op, self.row):
-            row: Row = op
-            return row
+            return op
         if type(op) is Parameterized:
             return self.lookup(op())
         if isinstance(op, BuiltinFunctionType) and op.__name__ in self:  # min, max, abs

@@ -448,11 +448,8 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n, `sources` are none, given twice or beside `k`, `seed` is negative,
-        `batch` is below 1, `pieces` are not there, a length is not above 0, or an edge has no
-        reverse although ``directed=False`` or `one_degree`, which takes all sources and no weights.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, `k`, `seed` or `batch` is not an integer, or a source is no vertex.
+        If a length is not above 0, or an edge has no reverse although ``directed=False`` or
+        `one_degree`, which takes all sources and no weights.
     LimitExceeded
         If there are more than 1.8e308 shortest paths to a vertex.
 
@@ -531,7 +528,7 @@ def betweenness_estimate(
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch, LimitExceeded
+    InvalidValue, LimitExceeded
         As `betweenness_centrality`.
 
     Notes
@@ -669,7 +666,7 @@ def edge_betweenness_centrality(
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch, LimitExceeded
+    InvalidValue, LimitExceeded
         As `betweenness_centrality`.
 
     Notes

@@ -30,11 +30,6 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Vector, (n,), INT32
         The source has level 0; a vertex that cannot be reached has no entry.
 
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
-
     Notes
     -----
     ``depth + 1`` products. Source: Kepner and Gilbert 2011, chapter 6; Artiles and Saeed 2021,
@@ -70,11 +65,6 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
         The source is its own parent; a vertex that cannot be reached has no entry. A vertex has any
         one of its possible parents.
 
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
-
     Notes
     -----
     ``depth + 1`` products. Source: Davis, SuiteSparse:GraphBLAS, any_secondi; LAGraph.
@@ -107,11 +97,6 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     -------
     levels, parents : Vector, (n,)
         As `bfs_levels` and `bfs_parents` return them.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        As `bfs_levels`.
 
     Examples
     --------
@@ -156,8 +141,6 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
     Raises
     ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
     LimitExceeded
         If a count does not fit FP64, 1.8e308 or more.
 
@@ -211,12 +194,8 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
 
     Raises
     ------
-    InvalidValue
-        If there is no source, or one is given twice.
     DomainMismatch
         If the sources are a set, which does not say which row belongs to which source.
-    DimensionMismatch, IndexOutOfBound
-        If `A` is not square, or a source is not a vertex.
 
     Notes
     -----
@@ -252,11 +231,6 @@ def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
     Matrix, (k, n), INT32, or INT64 if n > 2**31
         Row r is a result of `bfs_parents` for ``sources[r]``: the source is its own parent, and a
         vertex has any one of its possible parents.
-
-    Raises
-    ------
-    InvalidValue, DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `bfs_levels_multi`.
 
     Examples
     --------
@@ -302,13 +276,6 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     Vector, (n,), INT32
         The sources have level 0; a vertex that cannot be reached has no entry.
 
-    Raises
-    ------
-    InvalidValue
-        If there is no source, or one is given twice.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or a source is not a vertex.
-
     Examples
     --------
     >>> from lagpu.generators import path
@@ -334,13 +301,6 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     Vector, (n,), INT32
         Levels ``0 .. k``; no entry farther away.
 
-    Raises
-    ------
-    InvalidValue
-        If there is no source, one is given twice, or `k` is negative.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, a source is not a vertex, or `k` is not an integer.
-
     Examples
     --------
     >>> from lagpu.generators import path
@@ -362,11 +322,6 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
     -------
     Vector, (n,), BOOL
         True at these vertices; no entry elsewhere.
-
-    Raises
-    ------
-    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
-        As `neighborhood`.
 
     Examples
     --------

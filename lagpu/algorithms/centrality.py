@@ -45,9 +45,8 @@ def closeness_centrality(
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `u` is empty, has a vertex twice or a number that is not a vertex; if a length is
-        negative or as `bellman_ford` refuses it; if `A` is not square.
+    InvalidValue
+        If a length is negative, or as `bellman_ford` refuses it.
 
     Notes
     -----
@@ -94,9 +93,8 @@ def harmonic_centrality(
 
     Raises
     ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `nbunch` or `sources` is empty, has a vertex twice or a number that is not a vertex; if a
-        length is negative or as `bellman_ford` refuses it; if `A` is not square.
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -169,9 +167,8 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     ------
     NoPath
         If one of them does not reach every vertex.
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `v` is empty, has a vertex twice or a number that is not a vertex; if a length is
-        negative or as `bellman_ford` refuses it; if `A` is not square.
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -218,9 +215,8 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     ------
     NoPath
         If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if a length is negative or as `bellman_ford` refuses it; if `A` is
-        not square.
+    InvalidValue
+        If there is no vertex, or as `closeness_centrality`.
 
     Notes
     -----
@@ -272,7 +268,7 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 
     Raises
     ------
-    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+    NoPath, InvalidValue
         As `diameter`; the searches are those of `eccentricity`.
 
     Examples
@@ -281,8 +277,7 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
     >>> radius(path(5, backend="cpu"))
     2
     """
-    least: int | float = _eccentricities(A, "radius", weight).reduce("min").new().value
-    return least
+    return _eccentricities(A, "radius", weight).reduce("min").new().value
 
 
 def center(A: Matrix, *, weight: bool = False) -> Vector:
@@ -300,7 +295,7 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 
     Raises
     ------
-    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+    NoPath, InvalidValue
         As `diameter`; the searches are those of `eccentricity`.
 
     Examples
@@ -327,7 +322,7 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
 
     Raises
     ------
-    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+    NoPath, InvalidValue
         As `diameter`; the searches are those of `eccentricity`.
 
     Examples
@@ -352,11 +347,6 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     -------
     length, begin, end : int
         The distance from `begin` to `end`: at most the diameter, and in a tree the diameter.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----
@@ -423,12 +413,10 @@ def _first(v: Vector, op: str) -> int:
 
 def _best(v: Vector, op: str) -> Vector:
     """Return the entries of the greatest or least value."""
-    best: Vector = v.select("valueeq", v.reduce(op).new().value).new()
-    return best
+    return v.select("valueeq", v.reduce(op).new().value).new()
 
 
-# ------------------------------------------------------------------------------------------
-# PageRank by power iteration.
+# ---- PageRank by power iteration
 #
 # A random walker follows an edge with probability alpha and otherwise jumps, by the distribution
 # p; from a vertex without edges out the walker goes on by the distribution d::
@@ -486,10 +474,7 @@ def pagerank(
     NotConverged
         If `max_iter` iterations are not enough.
     InvalidValue
-        If a weight, `alpha`, `max_iter` or `tol` is out of range or NaN, or the weights of an
-        argument have the sum 0.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or an argument does not fit it.
+        If a weight is negative, NaN or infinite, or the weights of an argument have the sum 0.
 
     Notes
     -----
@@ -586,8 +571,7 @@ def _with_largest_1(A: Matrix) -> Matrix:
     largest = A.reduce_rowwise("max").new()
     largest << largest.select("valuegt", 0)
     by_columns = semiring.plus_truediv(A.T @ largest.diag()).new()
-    scaled: Matrix = by_columns.T.new()
-    return scaled
+    return by_columns.T.new()
 
 
 def _distribution(
@@ -663,7 +647,7 @@ def eigenvector_centrality(
     ------
     NotConverged
         If `max_iter` iterations are not enough.
-    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+    InvalidValue
         As `pagerank`; weights may be negative.
 
     Notes
@@ -732,7 +716,7 @@ def katz_centrality(
     ------
     NotConverged
         If `max_iter` iterations are not enough, or alpha is too large.
-    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+    InvalidValue
         As `eigenvector_centrality`.
 
     Notes
@@ -812,8 +796,6 @@ def hits(
         If `max_iter` iterations are not enough.
     InvalidValue
         If there is no edge; or as `pagerank`.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        As `pagerank`.
 
     Notes
     -----
@@ -890,11 +872,6 @@ def degree_centrality(A: Matrix) -> Vector:
     Vector, (n,), FP64
         Full: ``degree / (n - 1)``; 1 if there is only one vertex.
 
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
-
     Notes
     -----
     Sums of rows and columns, O(m) work. Source: Freeman 1979; as NetworkX.
@@ -924,11 +901,6 @@ def in_degree_centrality(A: Matrix) -> Vector:
     Vector, (n,), FP64
         Full: ``degree / (n - 1)``; 1 if there is only one vertex.
 
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
-
     Examples
     --------
     >>> A = Matrix.from_coo([0, 0], [1, 2], [1, 1], nrows=3, ncols=3, backend="cpu")
@@ -951,11 +923,6 @@ def out_degree_centrality(A: Matrix) -> Vector:
     -------
     Vector, (n,), FP64
         As `in_degree_centrality`.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Examples
     --------

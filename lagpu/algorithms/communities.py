@@ -48,8 +48,8 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
 
     Raises
     ------
-    DimensionMismatch, DomainMismatch, InvalidValue
-        If `A` is not square, or `labels` has another size or type or no value for some vertex.
+    InvalidValue
+        If a vertex has no label.
     UnknownOperator
         If there is no such monoid.
 
@@ -120,8 +120,6 @@ def modularity(
     ------
     InvalidValue
         If a weight is NaN or infinite, they sum to 0, or a vertex has no label.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square, or `labels` or `resolution` do not fit.
 
     Notes
     -----
@@ -196,10 +194,7 @@ def louvain(
     Raises
     ------
     InvalidValue
-        If an entry has no reverse of the same value, a weight is negative, NaN or infinite, or
-        `max_level` or `seed` is negative.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square, or a number is none.
+        If an entry has no reverse of the same value, or a weight is negative, NaN or infinite.
 
     Notes
     -----
@@ -302,8 +297,7 @@ def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Ve
 def _places_of(K: Matrix, best: Vector) -> Matrix:
     """Return the column number of each entry of K that is the best of its row."""
     E = semiring.any_eq(best.diag() @ K).new().select("valueeq", True).new()
-    found: Matrix = E.apply("colindex").new(name="places")
-    return found
+    return E.apply("colindex").new(name="places")
 
 
 def label_propagation(
@@ -333,9 +327,7 @@ def label_propagation(
     Raises
     ------
     InvalidValue
-        If `max_iter` is less than 1, a weight is NaN or infinite, or a vertex has no colour.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square, or `colors` is no vector of n integers.
+        If a weight is NaN or infinite, or a vertex has no colour.
 
     Notes
     -----

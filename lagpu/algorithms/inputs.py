@@ -107,14 +107,12 @@ def undirected(A: Matrix) -> Matrix:
     if A.is_symmetric:
         return A
     pattern = A.apply("one").new(BOOL)
-    both: Matrix = pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
-    return both
+    return pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
 
 
 def where_any(v: Vector, name: str) -> Vector:
     """Return True at each entry of a vector."""
-    found: Vector = v.apply("one").new(BOOL, name=name)
-    return found
+    return v.apply("one").new(BOOL, name=name)
 
 
 def simple(A: Matrix, name: str) -> Matrix:
@@ -132,8 +130,7 @@ def simple(A: Matrix, name: str) -> Matrix:
 def numbered(A: Matrix, name: str, size: int | None = None) -> Vector:
     """Return the vector 0, 1, 2, ...: of the vertex numbers of `A`, or of a size in INT64."""
     kind, size = (index_type(A), A.nrows) if size is None else (INT64, size)
-    made: Vector = Vector.from_scalar(True, size, BOOL, like=A).apply("index").new(kind, name=name)
-    return made
+    return Vector.from_scalar(True, size, BOOL, like=A).apply("index").new(kind, name=name)
 
 
 def of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:

@@ -39,7 +39,7 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
         ``|N(u) & N(v)|``; "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine"
         ``|N(u) & N(v)| / sqrt(d(u) d(v))``; "adamic_adar" and "resource_allocation" the sums of
         ``1 / log(d(w))`` and ``1 / d(w)`` over the w in N(u) & N(v); "preferential_attachment"
-        ``d(u) d(v)``.
+        ``d(u) d(v)``. The "adamic_adar" of (v, v) is infinite if a neighbour of v has no other.
 
     Returns
     -------
@@ -49,9 +49,7 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     Raises
     ------
     InvalidValue
-        If there is no such kind, or an edge has no reverse.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `pairs` are no pairs of its vertices.
+        If an edge has no reverse.
 
     Notes
     -----
@@ -136,11 +134,6 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     Vector, (n,), FP64
         0 to 1 for each vertex asked for that has an edge, in or out.
 
-    Raises
-    ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `A` is not square, or `nodes` is empty, has a vertex twice or another number.
-
     Notes
     -----
     ``2 (A & A') 1 / (A 1 + A' 1)``, in work O(m); `overall_reciprocity` is that of the graph.
@@ -180,8 +173,6 @@ def overall_reciprocity(A: Matrix) -> float:
     ------
     InvalidValue
         If there is no edge.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Examples
     --------
@@ -221,8 +212,6 @@ def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False
     ------
     InvalidValue
         If a weight is NaN or infinite, or the sum of a row is negative where its root is needed.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----

@@ -55,7 +55,7 @@ def sssp(
 
     Raises
     ------
-    CycleFound, InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+    CycleFound, InvalidValue
         As `bellman_ford` and `delta_stepping`.
 
     Examples
@@ -99,10 +99,8 @@ def bellman_ford(
         If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
         error has the vertices as ``cycle``.
     InvalidValue
-        If a weight is NaN or infinite, integer lengths may exceed 64 bits, there is no source or
-        one is given twice, or there is a limit or a target and the limit or a weight is negative.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, `source` or `target` is not a vertex, or `limit` is not a number.
+        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit or a
+        target and a weight is negative.
 
     Notes
     -----
@@ -171,10 +169,7 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     Raises
     ------
     InvalidValue
-        If a weight is negative, NaN or infinite, integer lengths may exceed 64 bits, there is no
-        source or one is given twice, or `delta` is not above 0.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, `source` is not a vertex, or `delta` is not a number.
+        If a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
 
     Notes
     -----
@@ -248,7 +243,7 @@ def sssp_parents(
 
     Raises
     ------
-    CycleFound, DimensionMismatch, DomainMismatch, IndexOutOfBound
+    CycleFound
         As `sssp`.
     InvalidValue
         As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
@@ -300,8 +295,7 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
         ends.append(full.outer(full, op).new(mask=A.S))
     through = ends[0].ewise_mult(A, binary.plus).new(distances.dtype, name="through")
     tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
-    T: Matrix = tight.select("valueeq", True).new(name="T")
-    return T
+    return tight.select("valueeq", True).new(name="T")
 
 
 def path_weight(A: Matrix, path: Any) -> int | float:
@@ -324,8 +318,6 @@ def path_weight(A: Matrix, path: Any) -> int | float:
     ------
     NoPath
         If there is no edge between two consecutive vertices.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or the path has something that is not a vertex.
 
     Notes
     -----
@@ -374,7 +366,7 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
     ------
     CycleFound
         If rounding makes a cycle negative whose length is 0 or more.
-    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+    InvalidValue
         As `bellman_ford`.
 
     Notes
@@ -416,7 +408,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
     ------
     CycleFound
         If there is a cycle of negative length.
-    InvalidValue, DimensionMismatch, DomainMismatch
+    InvalidValue
         As `bellman_ford`.
 
     Notes
@@ -573,12 +565,10 @@ def shortest_path(
     NoPath
         If there is no path.
     InvalidValue
-        If there is no such method, or a method although there are weights, which always take one
-        search; and as `sssp_parents`.
+        If there is a method although there are weights, which always take one search; and as
+        `sssp_parents`.
     CycleFound
         If a cycle of negative length can be reached.
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or an end is not a vertex.
 
     Notes
     -----
@@ -622,11 +612,6 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
     -------
     bool
         True for a vertex and itself.
-
-    Raises
-    ------
-    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
-        As `shortest_path`.
 
     Examples
     --------

@@ -52,9 +52,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
     Raises
     ------
     InvalidValue
-        If an edge has no reverse, or `k` is negative or not an integer.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
+        If an edge has no reverse.
 
     Notes
     -----
@@ -74,8 +72,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
             C(C.S, replace=True) << semiring.plus_pair(C @ C.T)
             C << C.select("valuege", least)
             C << C.apply("one")
-    truss: Matrix = A.select("offdiag").new(mask=C.S, name="truss")
-    return truss
+    return A.select("offdiag").new(mask=C.S, name="truss")
 
 
 def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
@@ -93,11 +90,6 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     Vector, (n,), BOOL
         True at its vertices, no entry elsewhere. Of components of one size, that of the least
         vertex.
-
-    Raises
-    ------
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -150,9 +142,7 @@ def ego_graph(
     Raises
     ------
     InvalidValue
-        If `radius` is negative or NaN, or a length is.
-    IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `A` is not square, or `n` is not a vertex.
+        If a length is negative.
 
     Notes
     -----
@@ -177,8 +167,7 @@ def ego_graph(
         del near[source]
     D = where_any(near, "near").diag()
     rows = semiring.any_second(D @ A).new(name="rows")
-    found: Matrix = semiring.any_first(rows @ D).new(name="ego")
-    return found
+    return semiring.any_first(rows @ D).new(name="ego")
 
 
 def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
@@ -197,12 +186,6 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), INT64
         An entry for each vertex asked for.
-
-    Raises
-    ------
-    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `A` is not square, `k` is no such number, or `nodes` is empty, has a vertex twice or
-        another number.
 
     Notes
     -----
@@ -292,8 +275,6 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     ------
     InvalidValue
         If an entry has no reverse of the same value, or is NaN.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
 
     Notes
     -----
@@ -348,8 +329,7 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     of_each = chosen.to_coo()[1] // 2 * 2
     i, j = (x.to_dense()[of_each] for x in (begin, end))
     F = Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="lor", like=A)
-    forest: Matrix = A.select("offdiag").new(mask=F.S, name="forest")
-    return forest
+    return A.select("offdiag").new(mask=F.S, name="forest")
 
 
 def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = None) -> Vector:
@@ -375,10 +355,7 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     Raises
     ------
     InvalidValue
-        If there is no such order, `seed` is negative, or for "weight" an entry has no reverse of
-        the same value or is NaN.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square.
+        If for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

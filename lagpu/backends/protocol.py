@@ -497,7 +497,10 @@ class Backend(Protocol):
         """
 
     def is_symmetric(self, A: Handle) -> bool:
-        """Return whether ``A' == A``, entries and values; the backend remembers the answer."""
+        """Return whether ``A' == A``, entries and values; the backend remembers the answer.
+
+        Values are compared as numbers: NaN equals nothing, and -0.0 equals 0.0.
+        """
 
     def wait(self, x: Handle) -> None:
         """Return when all operations that make a vector or matrix have ended."""

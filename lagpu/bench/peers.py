@@ -276,7 +276,7 @@ class _GraphBLAS:
         return levels
 
     def levels(self, _root: int, found: Any) -> Found:
-        return found.to_coo()  # type: ignore[no-any-return]
+        return found.to_coo()
 
 
 def _edges(rows: Any, symmetric: bool) -> tuple[Array, Array, Array]:

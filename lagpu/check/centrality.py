@@ -222,27 +222,14 @@ def check_betweenness(
     """
     proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
-    chosen = np.arange(n) if sources is None else np.asarray(sources, int)
-    total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
-    require(16 * n * len(chosen), "check: distances and paths from the sources")
-    t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen, weight)]
-    slack = rel_tol if weight else 0
-    for vertices in _rows(proof.edges, np.arange(n), weight):
-        each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
-        for of_sources in from_sources:
-            s = of_sources[0][:, None]
-            here = np.zeros((len(vertices[0]), len(s)))
-            for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
-                counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
-                here[k] = _through(of_sources, v, further, onward, counts, slack)
-                counted[v] += counts.sum()
-            each.append(here)
-        for v, of_source in zip(vertices[0], np.concatenate(each, axis=1), strict=True):
-            total[v] = of_source.sum()
-            sample = of_source if endpoints else of_source[chosen != v]
-            spread[v] = _spread(sample, n if endpoints else n - 1)
+    chosen, t = np.arange(n) if sources is None else np.asarray(sources, int), np.arange(n)
+    each = _shares(proof.edges, (t, t, np.zeros(n)), chosen, weight, rel_tol, endpoints)
+    counts = np.full((n, len(chosen)), True) if endpoints else t[:, None] != chosen
+    counted = counts.sum(axis=1) * (n - 1 if endpoints else n - 2)
+    population = n if endpoints else n - 1
+    spread = np.array([_spread(x[of], population) for x, of in zip(each, counts, strict=True)])
     pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
-    wanted = _scaled(total, counted, pairs, normalized, directed)
+    wanted = _scaled(each.sum(axis=1), counted, pairs, normalized, directed)
 
     def describe(v: int) -> str:
         return f"{found[v]}, but the sum gives {wanted[v]}"
@@ -288,16 +275,13 @@ def check_edge_betweenness(
     values = _values(edges, centrality, proof.name)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     ends = {own: both_ends(own) for own in values}
-    lengths = {own: own.values if weight else np.ones(len(found)) for own, found in values.items()}
-    total = {own: np.zeros(len(found)) for own, found in values.items()}
-    require(16 * n * len(chosen), "check: distances and paths from the sources")
-    from_sources = [*_rows(edges, chosen, weight)]
-    slack = rel_tol if weight else 0
-    for vertices in _rows(edges, np.arange(n), weight):
-        for of_sources in from_sources:
-            for own, (begin, end) in ends.items():
-                for ways in ((begin, end), (end, begin))[: 1 if directed else 2]:
-                    _add_along(total[own], *ways, lengths[own], of_sources, vertices, slack)
+    u, v = map(np.concatenate, zip(*ends.values(), strict=True))
+    lengths = np.concatenate([own.values for own in ends]) if weight else np.ones(len(u))
+    sums = np.zeros(len(u))
+    for way in ((u, v, lengths), (v, u, lengths))[: 1 if directed else 2]:
+        sums += _shares(edges, way, chosen, weight, rel_tol, True).sum(axis=1)
+    cuts = np.cumsum([len(found) for found in values.values()])[:-1]
+    total = dict(zip(values, np.split(sums, cuts), strict=True))
 
     def wrong(own: Slice) -> tuple[Array, ...]:
         counted = np.full(len(total[own]), len(chosen) * (n - 1))
@@ -359,36 +343,37 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
     return np.array(distances), np.array(counts)
 
 
-def _through(
-    of_sources: Rows, u: int, further: Array, onward: Array, counts: Array, slack: float
+def _shares(
+    edges: Slices,
+    ways: tuple[Array, Array, Any],
+    sources: Array,
+    weight: bool,
+    rel_tol: float,
+    at_ends: bool,
 ) -> Array:
-    """Return, for each source, the sum over targets of the share of shortest paths through u, (k,).
+    """Return the sum over targets of the share of shortest paths along each way, (m, k).
 
-    From u on, `onward` paths are `further` long; `counts` says which pairs count.
+    A way leads from a vertex to another one, or to itself with length 0. The k columns are those of
+    the sources. With `at_ends` paths count that begin or end with the way.
     """
-    _, distance, paths = of_sources
-    on = counts & (np.abs(distance[:, u, None] + further - distance) <= slack * distance)
-    through = paths[:, u, None] * onward
-    share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
-    return np.asarray(share.sum(axis=1))
-
-
-def _add_along(
-    total: Array,
-    begin: Array,
-    end: Array,
-    lengths: Any,
-    of_sources: Rows,
-    vertices: Rows,
-    slack: float,
-) -> None:
-    """Add to each edge that ends at some of the vertices the sum over pairs of some sources."""
-    v, further, onward = vertices
-    counts = of_sources[0][:, None] != np.arange(further.shape[1])
-    for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
-        k = end[e] - v[0]
-        distances = further[k] + lengths[e]
-        total[e] += _through(of_sources, begin[e], distances, onward[k], counts, slack).sum()
+    (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.n)
+    require((16 * edges.n + 8 * len(begin)) * len(sources), "check: distances from the sources")
+    found = np.zeros((len(begin), len(sources)))
+    from_sources = [*_rows(edges, sources, weight)]
+    for v, further, onward in _rows(edges, t, weight):
+        for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
+            first, beyond = 0, further[end[e] - v[0]] + lengths[e]
+            for s, distance, paths in from_sources:
+                counts = s[:, None] != t
+                if not at_ends:
+                    counts &= (s != begin[e])[:, None] & (t != end[e])
+                off = np.abs(distance[:, begin[e], None] + beyond - distance)
+                through = paths[:, begin[e], None] * onward[end[e] - v[0]]
+                on = counts & (off <= slack * distance)
+                share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
+                found[e, first : first + len(s)] = share.sum(axis=1)
+                first += len(s)
+    return found
 
 
 def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:

@@ -309,7 +309,7 @@ def integer(number: Any, what: str, least: int | None = None) -> int:
             raise errors.DomainMismatch(f"{what} {number!r} is not an integer.") from None
     if least is not None and number < least:
         raise errors.InvalidValue(f"{what} {number} < {least}. Give {least} or more.")
-    return number  # type: ignore[no-any-return]
+    return number
 
 
 def is_present(array: Any, missing_value: Any) -> Any:

@@ -424,12 +424,12 @@ class MatrixOperand(NoTruth):
     @property
     def nrows(self) -> int:
         """Number of rows."""
-        return self.shape[0]  # type: ignore[no-any-return]
+        return self.shape[0]
 
     @property
     def ncols(self) -> int:
         """Number of columns."""
-        return self.shape[1]  # type: ignore[no-any-return]
+        return self.shape[1]
 
     def mxv(
         self: Any,
@@ -501,7 +501,7 @@ class MatrixOperand(NoTruth):
             times = monoid.lookup(algebra.multiply)
             kind = algebra.types(self.dtype, self.dtype)[1]
             one = OUTPUTS[1].from_scalar(times.identity(kind), self.nrows, kind, like=self)
-            return one.diag().copying()._written_in(_getframe(1))  # type: ignore[no-any-return]
+            return one.diag().copying()._written_in(_getframe(1))
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:

@@ -448,7 +448,7 @@ class Matrix(Collection, MatrixOperand):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether ``A' == A``, as for an undirected graph."""
+        """Whether ``A' == A``, as for an undirected graph; never with NaN, which equals nothing."""
         return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)
 
     @property

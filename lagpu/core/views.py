@@ -56,7 +56,7 @@ class IndexExpr(Expression):
     @property
     def dtype(self) -> DType:
         """Type of the values."""
-        return self.of.dtype  # type: ignore[no-any-return]
+        return self.of.dtype
 
     @property
     def ndim(self) -> int:
@@ -363,7 +363,7 @@ def _index_lists(x: Any, indices: Any) -> Any:
 def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
     """Return the shape of the part of an object that index lists choose."""
     if lists is None:
-        return x.shape  # type: ignore[no-any-return]
+        return x.shape
     return tuple(n if i is None else len(i) for n, i in zip(x.shape, lists, strict=True))
 
 

@@ -12,8 +12,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.fused import Crosscheck
-from lagpu.crosscheck.lockstep import Lockstep
+from lagpu.crosscheck.lockstep import Crosscheck, Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
 

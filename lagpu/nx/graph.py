@@ -259,14 +259,12 @@ class Graph:
             if not np.array_equal(now.cols, self.edges.cols):
                 raise NotImplementedError("the graph has changed since it was converted")
             self.edges.values.update(now.values)
-        values: Array = self.edges.values[name]
-        return values
+        return self.edges.values[name]
 
     @functools.cached_property
     def loops(self) -> Array:
         """Whether each edge joins a vertex with itself, (m,)."""
-        found: Array = self.edges.rows() == self.edges.cols
-        return found
+        return self.edges.rows() == self.edges.cols
 
     @property
     def has_loops(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -46,8 +46,7 @@ by_text(
 )
 
 
-# ------------------------------------------------------------------------------------------
-# Kinds of graphs.
+# ---- kinds of graphs
 
 
 @answers(short=True)
@@ -137,57 +136,45 @@ def _counted(triangles: list[int], zeros: int) -> Counter[int]:
     return Counter(triangles + [0] * zeros)
 
 
-# ------------------------------------------------------------------------------------------
-# Similarity of nodes, for the prediction of edges.
+# ---- similarity of nodes, for the prediction of edges
 
 
-def _similar(G: Graph, ebunch: Any, kind: str, number: type = float) -> Iterator[Any]:
-    """Return an iterator over pairs of nodes, all without an edge by default, with a number."""
-    if G.has_loops:
-        raise NotImplementedError("lagpu: similarity in a graph with self-loops")
-    whole: Any = G
-    wanted = nx.non_edges(whole) if ebunch is None else ebunch
-    ends = [(u, v) for u, v in wanted]
-    for node in itertools.chain.from_iterable(ends):
-        if node not in G:
-            raise nx.NodeNotFound(f"Node {node} not in G.")
-    u, v = (np.array([G.index[pair[k]] for pair in ends], np.int64) for k in (0, 1))
-    A, n = G.matrix(), len(G)
-    some = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
-    i, j, values = algorithms.similarity(A, some, kind=kind).to_coo()
-    if not np.isfinite(values).all():  # of (v, v), where NetworkX divides by zero
-        raise NotImplementedError("lagpu: an infinite sum")
-    order = np.argsort(i * n + j)
-    numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
-    return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))
+def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]]:
+    """Return the function of a kind of `lagpu.algorithms.similarity`."""
+
+    def similar(G: Graph, ebunch: Any) -> Iterator[Any]:
+        """Return an iterator over pairs of nodes, by default those without an edge, and numbers."""
+        if G.has_loops:
+            raise NotImplementedError("lagpu: similarity in a graph with self-loops")
+        whole: Any = G
+        wanted = nx.non_edges(whole) if ebunch is None else ebunch
+        ends = [(u, v) for u, v in wanted]
+        for node in itertools.chain.from_iterable(ends):
+            if node not in G:
+                raise nx.NodeNotFound(f"Node {node} not in G.")
+        u, v = (np.array([G.index[pair[k]] for pair in ends], np.int64) for k in (0, 1))
+        A, n = G.matrix(), len(G)
+        some = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
+        i, j, values = algorithms.similarity(A, some, kind=kind).to_coo()
+        if not np.isfinite(values).all():  # of (v, v), where NetworkX divides by zero
+            raise NotImplementedError("lagpu: an infinite sum")
+        order = np.argsort(i * n + j)
+        numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
+        return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))
+
+    return similar
 
 
-@answers(not_for=("directed", "multigraph"))
-def jaccard_coefficient(G: Graph, ebunch: Any) -> Iterator[Any]:
-    """Return an iterator over pairs of nodes with the share of neighbours that are common."""
-    return _similar(G, ebunch, "jaccard")
+for _name, _kind, _number in (
+    ("adamic_adar_index", "adamic_adar", float),
+    ("jaccard_coefficient", "jaccard", float),
+    ("preferential_attachment", "preferential_attachment", int),
+    ("resource_allocation_index", "resource_allocation", float),
+):
+    answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind, _number))
 
 
-@answers(not_for=("directed", "multigraph"))
-def preferential_attachment(G: Graph, ebunch: Any) -> Iterator[Any]:
-    """Return an iterator over pairs of nodes with the product of their degrees."""
-    return _similar(G, ebunch, "preferential_attachment", int)
-
-
-@answers(not_for=("directed", "multigraph"))
-def resource_allocation_index(G: Graph, ebunch: Any) -> Iterator[Any]:
-    """Return an iterator over pairs with the sum of 1 / degree over common neighbours."""
-    return _similar(G, ebunch, "resource_allocation")
-
-
-@answers(not_for=("directed", "multigraph"))
-def adamic_adar_index(G: Graph, ebunch: Any) -> Iterator[Any]:
-    """Return an iterator over pairs with the sum of 1 / log(degree) over common neighbours."""
-    return _similar(G, ebunch, "adamic_adar")
-
-
-# ------------------------------------------------------------------------------------------
-# Edges between sets of nodes.
+# ---- edges between sets of nodes
 
 
 def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
@@ -261,8 +248,7 @@ def mutual_weight(G: Graph, u: Any, v: Any, weight: Any) -> Any:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# Matrices.
+# ---- matrices
 
 
 def _places(G: Graph, nodelist: Any) -> Array:
@@ -460,8 +446,7 @@ def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any,
     return {u: near for u, near in found.items() if near}, lengths
 
 
-# ------------------------------------------------------------------------------------------
-# Operators: graphs without attributes, of the edges of one or two graphs.
+# ---- operators: graphs without attributes, of the edges of one or two graphs
 
 
 def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:

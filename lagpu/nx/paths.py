@@ -46,8 +46,7 @@ def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False)
         found = algorithms.bfs_levels(A, source)
     else:
         found = algorithms.neighborhood(A, source, most)
-    levels: Array = found.to_dense(-1)
-    return levels
+    return found.to_dense(-1)
 
 
 def visited(
@@ -101,8 +100,7 @@ def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# Breadth-first traversals, and shortest paths and their lengths, in edges and over weights.
+# ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
 
 
 _UNKNOWN = "The node {} is not in the graph."

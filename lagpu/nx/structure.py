@@ -15,7 +15,7 @@ from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound, NoPath, NotConverged
-from lagpu.nx.answers import NETWORKX, answers, registered
+from lagpu.nx.answers import NETWORKX, answers, by_text, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
 from lagpu.nx.paths import generations, lengths_matrix, levels_from, require
 
@@ -25,8 +25,7 @@ _SIMPLE = ("directed", "multigraph")
 
 def _labels(G: Graph) -> Array:
     """Return the least vertex of each vertex' component, (n,)."""
-    found: Array = algorithms.connected_components(G.matrix()).to_dense()
-    return found
+    return algorithms.connected_components(G.matrix()).to_dense()
 
 
 def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
@@ -39,16 +38,20 @@ def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
     return (set(names[a:b]) for a, b in itertools.pairwise(ends) if a < b)
 
 
-@answers(quick=True, not_for=("directed",))
-def connected_components(G: Graph) -> Iterator[set[Any]]:
-    """Return an iterator over the components, in the order of their first nodes."""
+def _components(G: Graph) -> Iterator[set[Any]]:
+    """Return an iterator over the components, weak ones, in the order of their first nodes."""
     return _sets(G, _labels(G))
 
 
-@answers(quick=True, not_for=("directed",))
-def number_connected_components(G: Graph) -> int:
-    """Return the number of components."""
+def _number_of_components(G: Graph) -> int:
+    """Return the number of components, of weak ones in a directed graph."""
     return len(np.unique(_labels(G)))
+
+
+for _weakly, _not_for in (("", ("directed",)), ("weakly_", ())):
+    answers(name=f"{_weakly}connected_components", quick=True, not_for=_not_for)(_components)
+    _number = answers(name=f"number_{_weakly}connected_components", quick=True, not_for=_not_for)
+    _number(_number_of_components)
 
 
 @answers(quick=True, not_for=("directed",))
@@ -61,18 +64,6 @@ def is_connected(G: Graph) -> bool:
 def node_connected_component(G: Graph, n: Any) -> set[Any]:
     """Return the component of a node."""
     return G.where(levels_from(G, G.index[n]) >= 0)
-
-
-@answers(quick=True)
-def weakly_connected_components(G: Graph) -> Iterator[set[Any]]:
-    """Return an iterator over the components without regard to direction."""
-    return _sets(G, _labels(G))
-
-
-@answers(quick=True)
-def number_weakly_connected_components(G: Graph) -> int:
-    """Return the number of weak components."""
-    return len(np.unique(_labels(G)))
 
 
 @answers(quick=True)
@@ -105,40 +96,31 @@ def is_strongly_connected(G: Graph) -> bool:
     return all((levels_from(G, 0, back=back) >= 0).all() for back in (False, True))
 
 
-@answers(by_level=True, not_for=("multigraph",))
-def core_number(G: Graph) -> dict[Any, int]:
-    """Return the largest k such that a node is in the k-core, by nodes."""
+def _require_no_loops(G: Graph) -> None:
     if G.has_loops:
         raise nx.NetworkXNotImplemented(
             "Input graph has self loops which is not permitted; "
             "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
         )
+
+
+@answers(by_level=True, not_for=("multigraph",))
+def core_number(G: Graph) -> dict[Any, int]:
+    """Return the largest k such that a node is in the k-core, by nodes."""
+    _require_no_loops(G)
     A = G.matrix()
     # Where each edge has its reverse, lagpu counts a neighbour once, NetworkX an edge in and out.
     times = 2 if G.is_directed() and A.is_symmetric else 1
     return G.named((algorithms.core_number(A).to_dense() * times).tolist())
 
 
-@answers(by_level=True, not_for=("multigraph",))
-def k_core(G: Graph, k: Any, core_number: Any) -> Any:
-    """Return the k-core as a NetworkX graph with all attributes."""
-    core = _core_number(G) if core_number is None else core_number
-    least = max(core.values()) if k is None else k
-    whole: Any = G.whole
-    return whole.subgraph(v for v in core if core[v] >= least).copy()
-
-
-_core_number = core_number  # the function; an argument of `k_core` hides its name
+by_text("k_core", by_level=True, not_for=("multigraph",))
 
 
 @answers(not_for=_SIMPLE)
 def k_truss(G: Graph, k: Any) -> Any:
     """Return the k-truss as a NetworkX graph with all attributes."""
-    if G.has_loops:
-        raise nx.NetworkXNotImplemented(
-            "Input graph has self loops which is not permitted; "
-            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
-        )
+    _require_no_loops(G)
     found = algorithms.k_truss(G.matrix(), max(0, k)).to_coo()
     rows, cols = once(G)
     gone = ~np.isin(rows * len(G) + cols, found[0] * len(G) + found[1])
@@ -182,41 +164,29 @@ def _spanning(G: Graph, weight: Any, sign: int) -> tuple[Array, Array]:
     return rows[at], cols[at]
 
 
-def _spanning_edges(G: Graph, weight: Any, data: Any, sign: int) -> Iterator[Any]:
-    ends = pairs(G, *_spanning(G, weight, sign))
-    return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+def _declare_spanning(kind: str, sign: int) -> None:
+    """Declare the functions of spanning forests of least weight, or with -1 of largest weight."""
+
+    def edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
+        """Return an iterator over the edges of a spanning forest, the best first."""
+        ends = pairs(G, *_spanning(G, weight, sign))
+        return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+
+    def tree(G: Graph, weight: Any) -> Any:
+        """Return a spanning forest as a NetworkX graph with all attributes."""
+        T = G.whole.__class__()
+        T.graph.update(G.whole.graph)
+        T.add_nodes_from(G.whole.nodes.items())
+        T.add_edges_from(edges(G, weight, True))
+        return T
+
+    rules: dict[str, Any] = {"by_level": True, "not_for": _SIMPLE, "algorithm": ("kruskal",)}
+    answers(name=f"{kind}_spanning_tree", **rules)(tree)
+    answers(name=f"{kind}_spanning_edges", **rules, data=(True, False), iterator=True)(edges)
 
 
-def _spanning_tree(G: Graph, weight: Any, sign: int) -> Any:
-    T = G.whole.__class__()
-    T.graph.update(G.whole.graph)
-    T.add_nodes_from(G.whole.nodes.items())
-    T.add_edges_from(_spanning_edges(G, weight, True, sign))
-    return T
-
-
-@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
-def minimum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
-    """Return an iterator over the edges of a spanning forest of least weight, ascending."""
-    return _spanning_edges(G, weight, data, 1)
-
-
-@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
-def maximum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
-    """Return an iterator over the edges of a spanning forest of largest weight, descending."""
-    return _spanning_edges(G, weight, data, -1)
-
-
-@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
-def minimum_spanning_tree(G: Graph, weight: Any) -> Any:
-    """Return a spanning forest of least weight as a NetworkX graph with all attributes."""
-    return _spanning_tree(G, weight, 1)
-
-
-@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
-def maximum_spanning_tree(G: Graph, weight: Any) -> Any:
-    """Return a spanning forest of largest weight as a NetworkX graph with all attributes."""
-    return _spanning_tree(G, weight, -1)
+_declare_spanning("minimum", 1)
+_declare_spanning("maximum", -1)
 
 
 def _require_no_seed(seed: Any) -> None:
@@ -276,14 +246,7 @@ def color(G: Graph) -> dict[Any, int]:
     return G.named(np.where(alone, 0, same).tolist())
 
 
-@answers(by_level=True, quick=True, text=("top_nodes",))
-def sets(G: Graph) -> tuple[set[Any], set[Any]]:
-    """Return the two sides of a connected bipartite graph."""
-    if algorithms.connected_components(G.matrix()).to_dense().any():
-        raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
-    found = color(G)
-    top = {node for node, side in found.items() if side}
-    return top, set(found) - top
+by_text("sets", by_level=True, quick=True)
 
 
 def _generations(G: Graph) -> list[list[Any]]:
@@ -360,8 +323,7 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
     return algorithms.modularity(A, chosen, resolution=resolution, directed=directed)
 
 
-# ------------------------------------------------------------------------------------------
-# Centralities, eccentricities and clustering of nodes, and what follows from them.
+# ---- centralities, eccentricities and clustering of nodes, and what follows from them
 
 
 @answers()
@@ -589,24 +551,14 @@ def triangles(G: Graph, nodes: Any) -> Any:
     return _of(G, algorithms.triangles(G.matrix()).to_dense().tolist(), nodes)
 
 
-def _shares(G: Graph, weight: Any) -> Array:
-    """Return the clustering of each vertex, (n,)."""
-    found: Array = algorithms.clustering(G.matrix(weight), weight=weight is not None).to_dense()
-    return found
-
-
 @answers(not_for=("multigraph",))
 def clustering(G: Graph, nodes: Any, weight: Any) -> Any:
     """Return the share of joined pairs of neighbours of a node, or by nodes of each."""
-    return _of(G, _shares(G, weight).tolist(), nodes)
+    found = algorithms.clustering(G.matrix(weight), weight=weight is not None)
+    return _of(G, found.to_dense().tolist(), nodes)
 
 
-@answers(not_for=("multigraph",))
-def average_clustering(G: Graph, nodes: Any, weight: Any, count_zeros: bool) -> float:
-    """Return the mean of the clustering of nodes."""
-    every = _shares(G, weight)[G.bunch(nodes)].tolist()
-    counted = every if count_zeros else [x for x in every if abs(x) > 0]
-    return float(sum(counted) / len(counted))
+by_text("average_clustering", not_for=("multigraph",))
 
 
 @answers(not_for=("directed",))

@@ -12,8 +12,7 @@ from lagpu.core import Matrix
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import CheckFailed, LagpuError
 from lagpu.loops.loop import eager
-from lagpu.selftest.case import Case, Difference, difference
-from lagpu.selftest.data import DEEP, GRAPHS, Graph
+from lagpu.selftest.cases import DEEP, GRAPHS, Case, Difference, Graph, difference
 
 _SMALL = 32  # most vertices of a graph for an algorithm that searches from each
 # On a deep graph a backend may search from each of these sources by itself.

@@ -22,7 +22,7 @@ from lagpu.dtypes import BOOL, FP32, FP64, INT64, DType
 from lagpu.errors import InvalidValue, LagpuError
 from lagpu.generators import grid2d, kronecker
 from lagpu.selftest.algorithms import Inputs
-from lagpu.selftest.data import Graph
+from lagpu.selftest.cases import Graph
 
 #: The types of values by kind of graph; a pattern has BOOL. Searches depend on the mean degree,
 #: which is above 8, above 4, or less.

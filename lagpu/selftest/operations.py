@@ -18,8 +18,7 @@ from lagpu.core.expr import Call
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.generators import from_spec
 from lagpu.loops.loop import eager, loop
-from lagpu.selftest.case import Case, Difference, Results, agree, difference
-from lagpu.selftest.data import GRAPHS, Graph, vector
+from lagpu.selftest.cases import GRAPHS, Case, Difference, Graph, Results, agree, difference, vector
 
 Op = TypeVar("Op", bound=Operator)
 Make = Callable[[Vector, Vector], Call]

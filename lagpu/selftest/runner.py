@@ -18,7 +18,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.selftest import algorithms, operations
-from lagpu.selftest.case import Case, kind_of
+from lagpu.selftest.cases import Case, kind_of
 
 
 def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[str, Any]:

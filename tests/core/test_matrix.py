@@ -257,6 +257,30 @@ def test_isequal_and_symmetry(backend, draw):
     assert not live.isequal(Matrix(A.dtype, A.nrows, A.ncols + 1, backend=backend))
 
 
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+@pytest.mark.parametrize(
+    ("values", "symmetric"),
+    [
+        ([2.0, 2.0, 5.0], True),
+        ([2.0, 3.0, 5.0], False),
+        ([np.nan, np.nan, 5.0], False),
+        ([np.nan, np.nan, np.nan], False),  # perhaps stored as one value
+        ([2.0, 2.0, np.nan], False),
+        ([0.0, -0.0, 5.0], True),
+        ([0.0, 1.0, -0.0], False),
+        ([np.inf, np.inf, -0.0], True),
+    ],
+)
+def test_symmetry_is_that_of_numbers(backend, dtype, values, symmetric):
+    A = Matrix.from_coo([0, 1, 2], [1, 0, 2], values, dtype, nrows=3, ncols=3, backend=backend)
+    assert A.is_symmetric is symmetric is A.isequal(A.T.new())
+    assert A.is_symmetric is symmetric  # as remembered
+    # What a backend knows of the bits may not make it read A for A' where they differ.
+    u = Vector.from_coo([0, 1, 2], [1.0, 2.0, 3.0], dtype, backend=backend)
+    sums = semiring.plus_second(u @ A), semiring.plus_first(A.T.new() @ u)
+    np.testing.assert_array_equal(*(call.new().to_dense(7.0) for call in sums))
+
+
 def test_duplicates_are_combined_or_refused(backend):
     triplets = ([1, 0, 1, 1], [2, 0, 2, 2], [1, 5, 2, 4])
     with pytest.raises(InvalidValue, match="given twice"):

@@ -25,8 +25,7 @@ from lagpu.catalog import ALGORITHMS, TOPICS
 from lagpu.cli import main
 from lagpu.operations import Multiply, MultiplySelection
 from lagpu.selftest import algorithms, operations, runner
-from lagpu.selftest.case import Case, kind_of
-from lagpu.selftest.data import DEEP, GRAPHS
+from lagpu.selftest.cases import DEEP, GRAPHS, Case, kind_of
 
 
 def failing(cases, place: str = "sim") -> list[str]:

@@ -15,7 +15,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed
 from lagpu.selftest import algorithms
 from lagpu.selftest.algorithms import Inputs
-from lagpu.selftest.case import difference
+from lagpu.selftest.cases import difference
 
 _SIZES = (1, 2, 5, 31, 32, 33)
 _BIG_SIZES = (200, 1023, 1025)
@@ -37,7 +37,7 @@ def run(draw: Draw, backend: Backend, _seed: int) -> int:
             found.append(f"CheckFailed: {error}")
     if differs := difference(*found, rounded=True):
         raise Failed(
-            "from lagpu.selftest.case import difference\n"
+            "from lagpu.selftest.cases import difference\n"
             "from soak.algorithm_calls import outcome\n\n\ndef test_soak():\n"
             f"    given = {n}, {edges!r}, {s}, {t}, {many!r}\n"
             f"    found = outcome({row.key!r}, {backend.name!r}, *given)\n"

@@ -296,6 +296,21 @@ def is_symmetric(A: CscMatrix) -> bool:
     return A.symmetric
 
 
+def equals_transpose(A: CscMatrix) -> bool:
+    """Whether ``A' == A`` as numbers: NaN equals nothing, and -0.0 equals 0.0."""
+    same = is_symmetric(A)
+    if not A.dtype.is_float or A.shape[0] != A.shape[1]:
+        return same
+
+    def compare() -> bool:
+        if same:
+            return is_equal(A, A)
+        zeros = A.all_values() == 0  # without zeros, equal numbers have equal bits
+        return bool(zeros.any()) and is_equal(A, transpose(A))
+
+    return bool(A.fact("equals its transpose", compare))
+
+
 def _is_mirrored(A: CscMatrix) -> bool:
     values = None if A.values is None else stores.bits(A.values)
     value = None if values is None else lookup(values.dtype)
