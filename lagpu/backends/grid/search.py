@@ -348,19 +348,17 @@ class PieceSpace:
         key = kind, tuple(logs.items())
         if key not in self._launches:
             on_piece = _on_piece(body, self._k)
-            self._launches[key] = self._prepared(space, on_piece, kind, logs)
-        flags, result = blank, peers.results[self._k]
-        if log is not None:
-            result = log.words
-            flags |= search_grid.NEW_LOG if log.is_new else 0
+            result = peers.results[self._k] if log is None else None
+            self._launches[key] = self._prepared(space, on_piece, kind, logs, result)
         kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
         words = None if times is None else frontier.spare_words()
         given = {
             "v_words": left_out, "sources": sources, "source_values": values,
-            "f_iso": f.number, "source": source, "num_sources": nvals,
-            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags,
-            "stop": frontier.device.stop[0], "result": result,
+            "f_iso": f.number, "source": source, "num_sources": nvals, **outputs, "blank": blank,
         }  # fmt: skip
+        if log is not None:
+            given["result"] = log.words
+            given["blank"] |= search_grid.NEW_LOG if log.is_new else 0
         if kind.system is None:
             # After `reach` no level would take a source's bit out of the words again, so a search
             # from there covers all vertices, as do several, which the host does not know.
@@ -382,9 +380,12 @@ class PieceSpace:
         return Started(self._launches[key], given, had, settle)
 
     def _prepared(
-        self, space: _Space, body: SearchBody, kind: Kind, logs: dict[str, str]
+        self, space: _Space, body: SearchBody, kind: Kind, logs: dict[str, str], result: Array
     ) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all searches of this kind share."""
+        """Prepare the launch with the arguments that all searches of this kind share.
+
+        Without a `result` each search has its own.
+        """
         slots, part, push = self._slots, body.A, self._push
         device: Device = part.device
         predecessors, successors = self.forms(part)
@@ -392,6 +393,8 @@ class PieceSpace:
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         own, name = self._own_arguments(space, kind, macros)
+        own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
+        own |= {} if result is None else {"result": result}
         if name == "peers":
             looks = sums and space.degree > LONG_SEARCH_DEGREE
             ranks = Ranked(None, None, None)
@@ -417,7 +420,7 @@ class PieceSpace:
             shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
             found_words=self._found, vertex=push.vertex, start=push.start, degree=push.degree,
             chunks=push.chunks, counters=self._counters, barrier=push.barrier, run=slots.run,
-            room=slots.room, **own,
+            room=slots.room, stop=device.stop[0], **own,
         )  # fmt: skip
 
     def _own_arguments(
@@ -770,9 +773,7 @@ class GridLoop:
             if not engine.all(peers.ready):
                 peers.clear()
                 engine.barrier()
-            launches = [
-                (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
-            ]
+            launches = [(s.launch, s.given | peers.turn()) for s in started]
             logged = [log.words for log in logs]
             results = self._launched(peers, launches, logged, space.lasts)
         except Exception as error:
