@@ -20,7 +20,7 @@ from lagpu.core.views import MatrixIndex, TransposedMatrix
 from lagpu.dtypes import INT64, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, ReduceRows
+from lagpu.operations import Assign, Descriptor, Extract, ExtractElement, ReduceRows, Statement
 
 Array = np.ndarray[Any, Any]
 
@@ -474,6 +474,17 @@ class Matrix(Collection, MatrixOperand):
 
     __repr__ = display.matrix_text
     _repr_html_ = display.matrix_html
+
+    def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """Return (rows, columns, values) of the entries in the first rows and columns."""
+        place, shape = self.backend, (nrows, ncols)
+        corner, first = (
+            place.matrix(self.dtype, shape),
+            Extract(self.data, (*map(np.arange, shape),)),
+        )
+        place.execute(Statement(corner, Descriptor(), first, self.dtype))
+        ptr, rows, values = place.matrix_to_csc(corner)
+        return rows, np.repeat(np.arange(ncols), np.diff(ptr)), values
 
     # ---------------------------------------------------------------------------------- contents
     def get(self, row: Any, col: Any, default: Any = None) -> Any:

@@ -290,7 +290,8 @@ class Vector(Collection):
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
         n = arguments.as_size(size, "resize")
-        data = self._flushed().vector_resized(self.data, n)
+        data = self.reposition(0, size=n).new().data
+        self._flushed()
         self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(

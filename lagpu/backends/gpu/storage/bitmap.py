@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -258,19 +257,6 @@ def _first_bits(v: VectorStore, count: int) -> HostArray:
         found = np.append(found, (v.device.to_host(places)[word] + start) * 32 + bit)
         start, step = start + step, min(4 * step, MOST)
     return found[:count]
-
-
-def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[HostArray, HostArray, HostArray]:
-    """Return (rows, columns, values) of the entries in the first rows and columns."""
-    ends = A.device.to_host(A.col_ptr[: ncols + 1]).tolist()
-    # rows rise, so no later entry of a column is in the corner
-    parts = [np.arange(first, min(last, first + nrows)) for first, last in itertools.pairwise(ends)]
-    cols = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    there = A.device.from_host(np.concatenate([np.empty(0, np.int64), *parts]))
-    rows = A.device.to_host(A.row_idx[there])
-    inside = rows < nrows
-    values = stores.on_host(A, None if A.values is None else A.values[there], len(rows))
-    return rows[inside], cols[inside], values[inside]
 
 
 def vector_form(v: VectorStore) -> str:

@@ -677,14 +677,6 @@ class VectorStore:
         self.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         self.counted(known)
 
-    def resized(self, size: int) -> VectorStore:
-        """Return a vector of this size with the entries that lie in it."""
-        indices, values = self.listed()
-        kept = indices < size
-        new = VectorStore(self.device, self.counters, self.dtype, size)
-        new.set_sparse(indices[kept], None if values is None else values[kept], self.iso)
-        return new
-
     def isequal(self, other: VectorStore) -> bool:
         """Whether a vector of the same size has the same entries with equal values."""
         xp = self.device.xp
