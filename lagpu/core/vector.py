@@ -46,10 +46,7 @@ class Vector(Collection):
 
     Notes
     -----
-    ``copy.copy`` and ``copy.deepcopy`` give a copy on the same backend, as `dup` does. A pickle has
-    the entries, on the host, and the name of the backend. The unpickled vector lives on the backend
-    of that name. Where there is none, it lives on the one that ``with lagpu.use(...)`` has chosen;
-    without such a choice that is a `BackendUnavailable`.
+    Copies and pickles are as those of a `Matrix`.
     """
 
     __slots__ = ()

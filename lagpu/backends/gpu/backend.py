@@ -22,7 +22,7 @@ from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, fill, on_host
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, fill, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -181,7 +181,11 @@ class GpuBackend:
         return MatrixHandle(made)
 
     def matrix_from_diagonal(self, v: VectorStore, k: int) -> MatrixHandle:
-        return MatrixHandle(forms.from_diagonal(v, k))
+        (indices, values), n = v.listed(), v.size + abs(k)
+        rows, cols = indices + max(-k, 0), indices + max(k, 0)
+        packed = v.number if values is None else values
+        made = forms.from_coo(self.device, rows, cols, packed, v.dtype, (n, n), None)
+        return MatrixHandle(made)
 
     def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)
@@ -244,7 +248,13 @@ class GpuBackend:
         return known
 
     def form(self, x: Handle) -> str:
-        return bitmap.vector_form(x) if isinstance(x, VectorStore) else bitmap.matrix_form(x)
+        store = x if isinstance(x, VectorStore) else x.store
+        if isinstance(store, CscMatrix):
+            form, values = "csc and csr" if store.csr is not None else "csc", store.values
+        else:
+            entries = store.entries if isinstance(store, BitmapMatrix) else store
+            form, values = "bitmap" if entries is not store else entries.form, entries.values
+        return form + ", iso" * (values is None and store.nvals > 0)
 
     def isequal(self, x: Handle, y: Handle) -> bool:
         if isinstance(x, VectorStore):
