@@ -14,18 +14,12 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.profile import GpuMeter, rows_without_log
-from lagpu.backends.grid import pieces, statements, systems
+from lagpu.backends.grid import pieces, program, statements, systems
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
-from lagpu.backends.grid.program import (
-    GridLevels,
-    GridProgram,
-    plan_on_one,
-    plan_program,
-)
-from lagpu.backends.grid.search import GridLoop, plan_loop, searches
+from lagpu.backends.grid.search import GridLoop, plan_loop, search_again, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
@@ -219,7 +213,7 @@ class GridMeter:
             compile_ms = self._compile_ms() - compiled
         rows: Callable[[], list[LoopRow]] | None
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
-        if isinstance(loop, GridProgram):
+        if isinstance(loop, program.GridProgram):
             products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
@@ -336,8 +330,8 @@ class GridBackend:
             self._execute_whole(statement)
             return
         if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = plan_program(self.pieces, [statement], Until(times=1), "")
-            if isinstance(loop, GridProgram):
+            loop = program.plan_program(self.pieces, [statement], Until(times=1), "")
+            if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
@@ -391,9 +385,12 @@ class GridBackend:
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+        again = search_again(self.pieces, body, turns)
+        if again is not None:
+            return again
         named = systems.without_system(body)[1] is not None
         if not (named or isinstance(turns, Sweep) or self.pieces.watch):  # a trace has pieces' logs
-            one = plan_on_one(self.pieces, body, turns)
+            one = program.plan_on_one(self.pieces, body, turns)
             if one is not None:
                 return one
         found = plan_loop(self.pieces, body, turns)
@@ -405,7 +402,7 @@ class GridBackend:
         if not self.pieces.fuse:
             other = "other loops are kernels on one column of pieces of one process"
             return Rejection(f"{why}; {other}")
-        loop = plan_program(self.pieces, body, turns, why)
+        loop = program.plan_program(self.pieces, body, turns, why)
         if isinstance(loop, Rejection):
             return Rejection(f"{why}; no generated loop: {loop.why}")
         return loop
@@ -584,11 +581,11 @@ class GridBackend:
         unequal = [not place.isequal(x.parts[k], y.parts[k]) for k, _, place in self.pieces]
         return self.pieces.engine.sum(unequal) == 0
 
-    def levels(self, x: GridHandle) -> GridLevels | None:
+    def levels(self, x: GridHandle) -> program.GridLevels | None:
         """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
         if len(x.shape) > 1 or not self.pieces.fuse:
             return None
-        return GridLevels(self.pieces, x)
+        return program.GridLevels(self.pieces, x)
 
     def is_symmetric(self, A: GridHandle) -> bool:
         if A.symmetric is not None:
