@@ -371,9 +371,20 @@ class CudaDevice(Device):
         return int(array.data.ptr)
 
     def shared_zeros(self, count: int) -> Any:
-        """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed."""
+        """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed.
+
+        Not from CuPy's pool, which a program may have replaced by one that peers have no access to;
+        the pool gives back what it holds unused if there is no other memory.
+        """
         self.require(8 * count, "window")
-        made = own_zeros(self.xp, count)
+        cuda, nbytes = self.xp.cuda, 8 * max(count, 1)
+        try:
+            memory = cuda.memory.Memory(nbytes)
+        except cuda.runtime.CUDARuntimeError:
+            self.xp.get_default_memory_pool().free_all_blocks()
+            memory = cuda.memory.Memory(nbytes)
+        made = self.xp.ndarray(count, np.uint64, cuda.MemoryPointer(memory, 0))
+        made.fill(0)
         self.synchronize()
         return made
 
@@ -655,7 +666,7 @@ _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
     """Return why GPUs, one for each piece, cannot run one kernel together, or an empty string.
 
-    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`. Up to
+    Each then addresses the memory of the others, as far as `shared_zeros` allocated it. Up to
     `share` pieces may be on one GPU, each with its share of the thread blocks.
     """
     if max(map(numbers.count, numbers)) > share:
@@ -733,21 +744,4 @@ def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
         made.data.ptr, here, array.data.ptr, sender, array.nbytes, stream.ptr
     )
     theirs.wait_event(stream.record())
-    return made
-
-
-def own_zeros(cupy: Any, count: int) -> Any:
-    """Return zeroed u64 of the current GPU that its peers may address once all work is done.
-
-    Not from CuPy's pool, which a program may have replaced by one that peers have no access to; the
-    pool gives back what it holds unused if there is no other memory.
-    """
-    nbytes = 8 * max(count, 1)
-    try:
-        memory = cupy.cuda.memory.Memory(nbytes)
-    except cupy.cuda.runtime.CUDARuntimeError:
-        cupy.get_default_memory_pool().free_all_blocks()
-        memory = cupy.cuda.memory.Memory(nbytes)
-    made = cupy.ndarray(count, np.uint64, cupy.cuda.MemoryPointer(memory, 0))
-    made.fill(0)
     return made

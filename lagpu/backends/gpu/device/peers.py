@@ -82,12 +82,15 @@ class Peers:
 
     def arguments(self, k: int) -> dict[str, Any]:
         """Return what a kernel takes of the k-th piece of this process, by name."""
-        return {
-            "piece": self._first + k,
-            "epoch": self._epoch,
-            "patience": self.patience,
-            "windows": self.addresses[k],
-        }
+        return self.fixed(k) | self.turn()
+
+    def fixed(self, k: int) -> dict[str, Any]:
+        """Return the arguments that are the same in each run."""
+        return {"piece": self._first + k, "windows": self.addresses[k]}
+
+    def turn(self) -> dict[str, Any]:
+        """Return those of the next run."""
+        return {"epoch": self._epoch, "patience": self.patience}
 
     def run(
         self,

@@ -409,16 +409,10 @@ class VectorStore:
         """Become a vector with every entry."""
         self.restore(("full", None, None, values, iso, self.size, *_PLAIN))
 
-    def become_number(self, value: Any) -> None:
-        """Become `value` everywhere, which is not stored; buffers stay for the next result."""
+    def become(self, change: Callable[..., None], *made: Any) -> None:
+        """Change by a method such as `set_full`; the buffers it replaces stay for the next one."""
         spare = self._buffers()
-        self.set_full(None, value)
-        self.spare = spare
-
-    def become_bitmap(self, *made: Any) -> None:
-        """Do what `set_bitmap` does; the buffers it replaces stay for the next result."""
-        spare = self._buffers()
-        self.set_bitmap(*made)
+        change(*made)
         self.spare = spare
 
     def counted(
@@ -439,9 +433,7 @@ class VectorStore:
 
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
-        spare = self._buffers()
-        self.restore(_STATE(other))
-        self.spare = spare
+        self.become(self.restore, _STATE(other))
 
     def _buffers(self) -> dict[str, Array]:
         """Return the buffers to keep when others take their place."""
@@ -676,14 +668,6 @@ class VectorStore:
         self.changes()
         self.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         self.counted(known)
-
-    def resized(self, size: int) -> VectorStore:
-        """Return a vector of this size with the entries that lie in it."""
-        indices, values = self.listed()
-        kept = indices < size
-        new = VectorStore(self.device, self.counters, self.dtype, size)
-        new.set_sparse(indices[kept], None if values is None else values[kept], self.iso)
-        return new
 
     def isequal(self, other: VectorStore) -> bool:
         """Whether a vector of the same size has the same entries with equal values."""
