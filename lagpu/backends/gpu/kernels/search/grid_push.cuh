@@ -119,6 +119,10 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, c
 LG_DEVICE u32 most_alone(const Search& s) { return LG_CLUSTER > 1 ? LG_FEW : s.solo; }
 
 const u32 kLarge = 0x80000000u;  // beside a count: the frontier is for all blocks
+// Whether a level reads what the one before has written to global memory other than by atomics that
+// claim vertices.
+const bool kReadsValues =
+    LG_SUM || (LG_KEEP && !LG_ISO && (LG_FLIP ? LG_MUL::reads_x : LG_MUL::reads_y));
 
 #if LG_LOG
 // The sum of a number that each block of a cluster has.
@@ -155,7 +159,10 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   u32 count = num_small, mine = 0, upto = 0;
   for (bool large = false;;) {
     if (C > 1) {
-      cluster_sync();
+      if (kReadsValues)
+        cluster_sync();
+      else
+        cluster_sync_shared();
       const u32 have = lane_id() < C ? *cluster_shared(&counts[now], lane_id()) : 0;
       large = warp_any(have & kLarge);
       upto = warp_scan(have & ~kLarge, LgPlus());
@@ -256,6 +263,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     now = next;
     ++depth;
   }
+  if (C > 1) cluster_sync();  // all see what has overflowed
   // The frontier is that of the next turn.
   const u32 kept = mine < s.solo ? mine : s.solo, more = u32(load_volatile(overflow));
   const u32 share = more > rank ? (more - rank + C - 1) / C : 0;
