@@ -188,3 +188,18 @@ def test_many_edges_that_have_found_one_vertex_do_not_make_all_others_look(place
     assert products(t)[1].reason.endswith(": into words")
     assert sum(row.edges for row in products(t)) < A.nvals / 20
     check.check_levels(A, 2, algorithms.bfs_levels(A, 2))
+
+
+def test_words_that_become_lists_again_have_their_levels(place, wide, monkeypatch):
+    """A push leaves levels to a pass over its words, which lists must not empty before."""
+    set_limits(monkeypatch, solo=0, cluster_solo=0)
+    wide(8.0)
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: NEVER)
+    A = tailed(place)
+    with lagpu.trace() as t:
+        check.check_levels(A, 0, algorithms.bfs_levels(A, 0))
+    rows = products(t)
+    assert [r.nvals_in for r, then in itertools.pairwise(rows) if "into words" in r.reason
+            and then.direction == "push"]  # fmt: skip
+    for source in range(1, 9):
+        check.check_levels(A, source, algorithms.bfs_levels(A, source))
