@@ -178,7 +178,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
 #endif
   bool listed = LG_RULE != kOnlyPulls;  // in lists, with its edges counted; else in words
   bool pushed = false;                  // words that a push has found
-  bool unassigned = false;              // and whose assignments it has left
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   const bool symmetric = out_ptr == in_ptr;
@@ -194,7 +193,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
         (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
          : pushed            ? f32(now.found) * gamma <= unexplored
                              : f32(now.found) * beta < f32(n))) {
-      if (unassigned) grid_sync(barrier);  // all have read the words
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
@@ -266,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     if (listed) s.lists_turned = !s.lists_turned;
     pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;
-    unassigned = kMayLeave && pushed && course->makes == kUnassigned;
+    const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());

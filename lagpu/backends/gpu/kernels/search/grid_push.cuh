@@ -138,10 +138,6 @@ LG_DEVICE u64 edges_of(const u32* followed) {
 }
 #endif
 
-// Whether one warp of a block searches alone while it has a lane for each vertex of the frontier: it
-// needs no barrier of the block, and no look at visited bits. The thread that logs is of another.
-const bool kNarrows = !LG_LOG;
-
 // A cluster of C blocks, or one block, searches alone, level after level, until the frontier is
 // empty, large, or has a vertex of high degree; then it hands the frontier over to the next turn.
 // The shared memory of each block holds the vertices that it has found, with the place of each
@@ -153,7 +149,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
   // Of three levels in turn, read, filled and cleared: so one barrier a level is enough.
   LG_SHARED(u32, counts, 3);
-  LG_SHARED(u32, handed, 3);  // where the first warp, alone, has got to
   LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
   LG_LOGGED(const u32 first = depth;)
   const u32 rank = C > 1 ? cluster_rank() : 0, most = C > 1 ? C * s.solo : most_alone(s);
@@ -166,7 +161,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     counts[block_thread()] =
         block_thread() || num_small < rank ? 0 : (num_small - rank + C - 1) / C;
   u32 count = num_small, mine = 0, upto = 0;
-  bool narrow = false;  // the first warp alone searches, and the others wait
   for (bool large = false;;) {
     if (C > 1) {
       if (kReadsValues)
@@ -178,26 +172,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
       upto = warp_scan(have & ~kLarge, LgPlus());
       count = warp_shfl(upto, C - 1);
     } else {
-      if (narrow)
-        warp_sync();
-      else
-        block_sync();
-      const u32 have = counts[now], most_narrow = narrow ? LG_WARP : LG_WARP / 2;
-      const bool goes_on =
-          kNarrows && have && have <= most_narrow && have <= most && depth != times;
-      if (goes_on && !narrow) block_sync();  // all have read the count
-      if (block_warp() == 0 ? narrow && !goes_on : goes_on) {
-        if (narrow && lane_id() == 0) {
-          handed[0] = now;
-          handed[1] = side;
-          handed[2] = depth;
-        }
-        block_sync();  // the others wait here
-        now = handed[0];
-        side = handed[1];
-        depth = handed[2];
-      }
-      narrow = goes_on && block_warp() == 0;
+      block_sync();
       count = counts[now] & ~kLarge;
       large = counts[now] & kLarge;
     }
@@ -212,7 +187,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     LG_LOGGED(if (logs()) begin_level(s, C > 1 ? kPushesInCluster : kPushesAlone, depth, count,
                                       kUnknown, 0);)
     LG_LOGGED(note_sum(degrees + side * s.solo, mine, &followed[side]);)
-    u32 put = 0;  // vertices that are found, where one warp alone counts them
     for (u32 k0 = (block_warp() * C + rank) * 32; k0 < count; k0 += block_threads() * C) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
@@ -246,7 +220,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
         }
         for (u32 q = 0; q < 4; ++q) {
           if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
-          if (!LG_SUM) seen[q] = C == 1 && !narrow ? load_cg(&s.visited[j[q] / 32]) : 0;
+          if (!LG_SUM) seen[q] = C == 1 ? load_cg(&s.visited[j[q] / 32]) : 0;
           start[q] = load_ro(&s.out_ptr[j[q]]);
           stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
         }
@@ -268,13 +242,9 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
           total += bit_popc(winners[q]);
         }
         if (!total) continue;
-        u32 place = put;
-        if (narrow) {
-          put += total;
-        } else {
-          if (lane_id() == 0) place = atomic_add(&counts[next], total) & ~kLarge;
-          place = warp_shfl(place, 0);
-        }
+        u32 place = 0;
+        if (lane_id() == 0) place = atomic_add(&counts[next], total) & ~kLarge;
+        place = warp_shfl(place, 0);
         for (u32 q = 0; q < 4; ++q) {
           const u32 to = place + bit_popc(winners[q] & lanes_below());
           place += bit_popc(winners[q]);
@@ -295,7 +265,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
         }
       }
     }
-    if (narrow && lane_id() == 0) atomic_add(&counts[next], put);
     side = other;
     now = next;
     ++depth;
