@@ -525,7 +525,8 @@ def pagerank(
         sent = _distribution(A, personalization, "personalization", alpha)
     else:
         sent = _distribution(A, dangling, "dangling", alpha)
-    ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
+    ranks = _distribution(A, nstart, "nstart")
+    ranks.name = "ranks"
     out, left, new = (Vector(FP64, n, like=A) for _ in range(3))
     add_up, follow = (
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
