@@ -16,6 +16,7 @@ SHAPES = {
     "a tile each": [TILE] * 30,
     "one off a tile": [TILE - 1, TILE + 1] * 15,
     "over warps": [2, 3000, 0, 1, 2999, 5],
+    "long": [1, *[2999] * 12, 3],  # each warp has several tiles inside a column
     "one of many": [0] * 400 + [17] + [0] * 400,
 }
 
