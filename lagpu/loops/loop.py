@@ -365,7 +365,7 @@ def loop(
         _run_known(backend, ends, recorded)
         return iter(())
     body = body or read_body(frame)
-    if body.scalar and backend_of(body, frame) is not backend:
+    if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
