@@ -541,7 +541,8 @@ class Statement(NamedTuple):
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
         kind: Any = type(self.operation)
-        return list(refs_in(getattr(self.operation, kind.refers))) if kind.refers else []
+        x = getattr(self.operation, kind.refers) if kind.refers else None
+        return list(refs_in(x)) if isinstance(x, tuple) else []
 
     @property
     def may_delete(self) -> bool:
@@ -554,8 +555,8 @@ class Statement(NamedTuple):
     @property
     def scalars_read(self) -> list[ScalarValue]:
         """The scalars that the statement reads, also those that may have no value."""
-        operands = (x for x in operands_of(self.operation) if type(x) is ScalarValue)
-        return [*operands, *(ref.scalar for ref in self.scalars)]
+        found = [x for x in operands_of(self.operation) if type(x) is ScalarValue]
+        return found + [ref.scalar for ref in self.scalars]
 
     @property
     def writes_scalar(self) -> bool:

@@ -332,12 +332,13 @@ def loop(
     ends = _Until(until_empty, until_unchanged, times, until)
     watched = ends.watched
     frame = sys._getframe(1)
-    backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
+    body = read_body(frame) if watched is None else None
+    backend = watched.backend if body is None else backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
     if not backend.capabilities.records:
-        body = read_body(frame)
+        body = body or read_body(frame)
         _require_fused(body.reason)
         backend.last_loop = BY_ITSELF
         may = until is None and not ends.is_over and isinstance(ends.watched, Vector)
@@ -356,8 +357,8 @@ def loop(
     if recorded is not None:
         _run_known(backend, ends, recorded)
         return iter(())
-    body = read_body(frame)
-    if body.scalar and backend_of(body, frame) is not backend:
+    body = body or read_body(frame)
+    if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)

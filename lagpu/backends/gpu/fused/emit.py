@@ -498,11 +498,11 @@ def _unsure(
     before, so fewer and fewer are taken to have one, until those have it at the end.
     """
     known = {id(x) for x in scalars if x.location is None and x.get() is not None}
+    reads = [(s, [] if s.may_delete else s.scalars) for s in statements]
     while True:
         unsure: list[tuple[int, ops.ScalarRef]] = []
         full = set(known)
-        for s in statements:
-            needed = [] if s.may_delete else s.scalars
+        for s, needed in reads:
             unsure += [(id(s), ref) for ref in needed if id(ref.scalar) not in full]
             full.update(id(ref.scalar) for ref in needed)
             if s.writes_scalar:

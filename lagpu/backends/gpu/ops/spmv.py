@@ -114,7 +114,7 @@ def write_product(
     if iso is None:
         dtype = strategy.result_type(product, dtype)
     sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
-    whole = sums and mask is None and not complement and sums_whole(A, u, product)
+    whole = sums_whole(A, u, product) if sums and mask is None and not complement else ""
     job = (
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
         plan.variant, whole,

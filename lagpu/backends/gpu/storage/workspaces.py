@@ -360,6 +360,9 @@ class Ranked(NamedTuple):
     words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
 
+NO_RANKS = Ranked(None, None, None)
+
+
 def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
@@ -375,16 +378,15 @@ def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
 def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     xp, n, idx = form.device.xp, form.shape[0], form.row_idx
-    none = Ranked(None, None, None)
     if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
-        return none
+        return NO_RANKS
     lengths = lengths_of(form.device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
     order, total = form.device.order_of(lengths), xp.zeros(1, np.uint64)
     rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
     run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
     form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
     if int(form.device.read(total)) < SHARE * form.nvals:
-        return none
+        return NO_RANKS
     room = xp.empty((n * each + 3) // 4, np.uint32)
     form.cache["heaviest"] = heavy
     return Ranked(rank, stores.gather(form.device, rank, idx, idx.dtype), room)
