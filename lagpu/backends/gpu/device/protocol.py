@@ -108,8 +108,12 @@ class Timer(Protocol):
 class CheckedLaunch:
     """A launch with some arguments fixed, checked each time; see `Device.prepare`.
 
-    `varying` are the parameters whose arguments each call gives, in the order of the source.
+    `varying` are the parameters whose arguments each call gives, in the order of the source, but
+    last those of `each`, which alone differ where a launch comes `again`.
     """
+
+    #: Whether `again` can run it; then it has the addresses of the last call, and keeps no array.
+    repeats = False
 
     def __init__(
         self,
@@ -118,6 +122,7 @@ class CheckedLaunch:
         threads: int,
         fixed: dict[str, Any],
         how: How = (256, False, 0),
+        each: Sequence[str] = (),
     ) -> None:
         unknown = fixed.keys() - set(kernel.names)
         if unknown:
@@ -128,7 +133,9 @@ class CheckedLaunch:
             for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
             if name in fixed
         }
-        self.varying = tuple(name for name in kernel.names if name not in fixed)
+        named = {*fixed, *each}
+        self.varying = (*[name for name in kernel.names if name not in named], *each)
+        self.each = len(each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it with these arguments and the fixed ones."""
@@ -137,6 +144,9 @@ class CheckedLaunch:
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it; no observer sees it."""
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
+
+    def again(self, values: Sequence[Array | Scalar]) -> None:
+        """Run it with the arguments of the last call, except these of `each`; see `repeats`."""
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
         """Return all arguments in the order of the parameters."""
@@ -313,13 +323,15 @@ class Device(Protocol):
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        each: Sequence[str] = (),
         **fixed: Array | Scalar | None,
     ) -> CheckedLaunch:
         """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
-        Their types must be those of the first call.
+        Their types must be those of the first call. `each` is as in `CheckedLaunch`.
         """
-        return self.prepared_launch(self, kernel, threads, fixed, (block, cooperative, shared))
+        how = block, cooperative, shared
+        return self.prepared_launch(self, kernel, threads, fixed, how, each)
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; no observer sees it."""

@@ -169,6 +169,11 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
+    def stamp(self) -> int:
+        """See `CscMatrix`."""
+        return self.csc().stamp
+
+    @property
     def nvals(self) -> int:
         """Number of entries."""
         return self.store.nvals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import sys
 import weakref
@@ -177,6 +178,7 @@ class Counters:
 
 
 T = TypeVar("T")
+_stamps = itertools.count(1)
 
 
 class CscMatrix:
@@ -251,6 +253,12 @@ class CscMatrix:
         if place not in self.cache:
             self.cache[place] = make()
         found: T = self.cache[place]
+        return found
+
+    @property
+    def stamp(self) -> int:
+        """A number that no matrix had before, since the launches of this one were forgotten."""
+        found: int = self.kernels.get("stamp") or self.kernels.setdefault("stamp", next(_stamps))
         return found
 
     def fact(self, name: str, compute: Callable[[], T]) -> T:
@@ -352,7 +360,7 @@ class VectorStore:
         What the text of a program depends on: type and size.
     """
 
-    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare")
+    __slots__ = (*_CONTENTS, "_stamp", "counters", "device", "dtype", "kind", "size", "spare")
 
     form: str
     _nvals: int | None
@@ -378,6 +386,14 @@ class VectorStore:
             self._count, self._notification, self.single, self.stats, self.frontier_edges,
             self.edge_offsets,
         ) = state  # fmt: skip
+        self._stamp = 0
+
+    @property
+    def stamp(self) -> int:
+        """A number that no vector had before, since this one's form or arrays were replaced."""
+        if not self._stamp:
+            self._stamp = next(_stamps)
+        return self._stamp
 
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
@@ -562,7 +578,7 @@ class VectorStore:
             values = self.spare_values(self.dtype)
             if self.iso is not None and self._nvals != 0:
                 fill(self.device, values, self.iso)
-            self.values, self.iso = values, None
+            self.values, self.iso, self._stamp = values, None, 0
 
     @property
     def bytes_to_write(self) -> int:
@@ -621,7 +637,7 @@ class VectorStore:
             packed = values
         else:
             self._upload()
-        self.values, self.iso = packed, None
+        self.values, self.iso, self._stamp = packed, None, 0
 
     def copy_entries(self, words: Array, values: Array) -> None:
         """Take, in the form ``bitmap``, those of `values` whose bit is set in `words`."""
