@@ -11,7 +11,6 @@ import os
 import platform
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, cast
@@ -20,7 +19,14 @@ import numpy as np
 
 from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import compile_for, compiled
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
+from lagpu.backends.gpu.device.protocol import (
+    CheckedLaunch,
+    Device,
+    HostNotification,
+    How,
+    Timer,
+    give_way,
+)
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -251,7 +257,7 @@ _WAVES = 4  # grids of this many times what is resident even out blocks of unequ
 _PLACES = 256  # notifications on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
-_GLANCES, _ROUNDS = 100, 200  # at a notification, some milliseconds in all
+_GLANCES, _ROUNDS = 100, 1000  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
@@ -559,7 +565,7 @@ class CudaDevice(Device):
             for _ in range(_GLANCES):
                 if host[2] == serial:
                     return host[0], host[1]
-            time.sleep(0)  # other threads may have work for other devices
+            give_way()  # other threads may have work for other devices
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 
