@@ -73,7 +73,7 @@ class Batches:
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
-        self._last: dict[tuple[Any, ...], tuple[list[int], _Known]] = {}
+        self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
 
     def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
@@ -111,10 +111,9 @@ class Batches:
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
         """See `protocol.Batches`."""
-        if counted is not None and not holds(map(_OUT, statements), counted):
-            counted = None
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
-        known = self._of(statements, lines, named, counted)
+        known, counts = self._of(statements, lines, named, counted)
+        counted = counted if counts else None
         known.came += 1
         if not known.writes or known.came <= AFTER:
             return None
@@ -142,13 +141,17 @@ class Batches:
         lines: Sequence[BatchLine],
         named: list[Any],
         counted: Any,
-    ) -> _Known:
-        """Return what is known of batches alike; `named` are the handles of all lines."""
+    ) -> tuple[_Known, bool]:
+        """Return what is known of batches alike, and whether they write `counted`.
+
+        `named` are the handles of all lines.
+        """
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
-            return last[1]
-        key = signature(lines, counted).key
+            return last[1:]
+        counts = counted is not None and holds(map(_OUT, statements), counted)
+        key = signature(lines, counted if counts else None).key
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
@@ -156,8 +159,8 @@ class Batches:
             known = self._known[key] = _Known(self._counters.device, statements, named)
         if len(self._last) >= MOST_PROGRAMS:
             self._last.clear()
-        self._last[kinds] = ids, known
-        return known
+        self._last[kinds] = ids, known, counts
+        return known, counts
 
 
 def _operators(s: Statement) -> list[Any]:
@@ -223,7 +226,8 @@ class _Known:
 
     def has_numbers(self, named: Sequence[Any]) -> bool:
         """Whether the host has the values of the same scalars as here."""
-        return [has_number(named[k]) for k in self._asked] == self._there
+        asked = self._asked
+        return not asked or [has_number(named[k]) for k in asked] == self._there
 
 
 class _Kept:
@@ -312,6 +316,9 @@ class Batch(KernelLoop):
     def nbytes(self) -> int:
         """See `FusedLoop`."""
         return sum(x.bytes_to_write for x in self.written)
+
+    def _outputs(self) -> Sequence[VectorStore]:
+        return () if self._repeats else self.written  # a launch that comes again changes no form
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         kept, device, handles = self._kept, self.device, self._handles
