@@ -292,7 +292,5 @@ class GpuBackend:
         if allowed is not None:
             form.may_keep_csr = allowed
             if not allowed:
-                form.csr = None
-                form.cache.clear()
-                form.kernels.clear()
+                form.forget()
         return form.may_keep_csr

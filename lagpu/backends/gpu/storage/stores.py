@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import sys
 import weakref
@@ -177,6 +178,7 @@ class Counters:
 
 
 T = TypeVar("T")
+STAMPS = itertools.count()
 
 
 class CscMatrix:
@@ -207,6 +209,7 @@ class CscMatrix:
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: what was computed of the matrix
+        self.stamp = next(STAMPS)  #: another number whenever a workspace was dropped
 
     @property
     def number(self) -> Any:
@@ -252,6 +255,13 @@ class CscMatrix:
             self.cache[place] = make()
         found: T = self.cache[place]
         return found
+
+    def forget(self) -> None:
+        """Drop the transpose, the workspaces and the launches."""
+        self.csr = None
+        self.cache.clear()
+        self.kernels.clear()
+        self.stamp = next(STAMPS)
 
     def fact(self, name: str, compute: Callable[[], T]) -> T:
         """Return the fact of this name, computed at the first call."""
@@ -350,9 +360,11 @@ class VectorStore:
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     kind : tuple
         What the text of a program depends on: type and size.
+    stamp : int
+        Another number whenever the form or an array was replaced, which no other vector has had.
     """
 
-    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare")
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
 
     form: str
     _nvals: int | None
@@ -378,6 +390,7 @@ class VectorStore:
             self._count, self._notification, self.single, self.stats, self.frontier_edges,
             self.edge_offsets,
         ) = state  # fmt: skip
+        self.stamp = next(STAMPS)
 
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
@@ -554,7 +567,7 @@ class VectorStore:
             values = self.spare_values(self.dtype)
             if self.iso is not None and self._nvals != 0:
                 fill(self.device, values, self.iso)
-            self.values, self.iso = values, None
+            self.values, self.iso, self.stamp = values, None, next(STAMPS)
 
     @property
     def bytes_to_write(self) -> int:
@@ -613,7 +626,7 @@ class VectorStore:
             packed = values
         else:
             self._upload()
-        self.values, self.iso = packed, None
+        self.values, self.iso, self.stamp = packed, None, next(STAMPS)
 
     def copy_entries(self, words: Array, values: Array) -> None:
         """Take, in the form ``bitmap``, those of `values` whose bit is set in `words`."""
