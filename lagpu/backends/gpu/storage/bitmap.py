@@ -156,19 +156,11 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
-<<<<<<< HEAD
-=======
     def stamp(self) -> int:
         """See `CscMatrix`."""
         return self.csc().stamp
 
     @property
-    def nvals(self) -> int:
-        """Number of entries."""
-        return self.store.nvals
-
-    @property
->>>>>>> w-authors
     def symmetric(self) -> bool | None:
         """Whether the matrix equals its transpose, if that is known."""
         return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
