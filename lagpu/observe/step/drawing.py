@@ -297,7 +297,8 @@ class _Drawing:
         self.step, self.layout, self.canvas = step, layout, canvas
         self.longest = max((state.size for state in step.vectors.values()), default=1)
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
-        self.c = c = float(min(34, max(11, 600 // widest)))
+        # The drawing fits a telephone at three fifths of its size, unless cells get too small.
+        self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
         self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
@@ -640,11 +641,12 @@ def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
 def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
     code = codes.index(step.code) if step.code is not None else -1
     level = str(step.level) if step.level >= 0 else ""
+    source = text(step.source or step.formula).replace(".", "<wbr>.")  # lines break before a dot
     return (
         f'<section class="step" data-code="{code}" data-line="{step.line}" '
         f'data-last="{step.last_line}" data-level="{level}">'
         f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
-        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
+        f'<p>{source}</p>{drawing}</div><div class="graph">{graph}</div>'
         "</section>"
     )
 
