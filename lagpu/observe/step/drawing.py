@@ -257,7 +257,8 @@ class _Drawing:
         self.step, self.layout, self.canvas = step, layout, canvas
         self.longest = max((state.size for state in step.vectors.values()), default=1)
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
-        self.c = c = float(min(34, max(11, 600 // widest)))
+        # The drawing fits a telephone at three fifths of its size, unless cells get too small.
+        self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
         self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
@@ -552,7 +553,9 @@ def page_of_runs(
                 level=step.level if step.level >= 0 else "",
                 step=step,
                 where=text(step.where),
-                source=text(step.source or step.formula),
+                source=text(step.source or step.formula).replace(
+                    ".", "<wbr>."
+                ),  # breaks before a dot
                 drawing=draw(step, layout, share),
                 graph="" if graph is None else graph.draw(step, share),
             )

@@ -202,7 +202,7 @@ def test_the_page_holds_every_step_and_nothing_from_outside(page):
     assert len(sections(page)) == 13
     assert "hidden" not in "".join(sections(page))  # without a script all are shown
     assert (
-        "frontier(~levels.S, replace=True) &lt;&lt; semiring.any_pair(frontier @ A)"
+        "frontier(~levels<wbr>.S, replace=True) &lt;&lt; semiring<wbr>.any_pair(frontier @ A)"
         in sections(page)[2]
     )
     assert "@media print" in page
