@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from samples import thin
+from samples import MARKS, thin
 from sharing import place_on_gpu
 from world import World
 
@@ -110,29 +110,34 @@ def pytest_report_header(config):
     return None
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc):
-    if "backend" not in metafunc.fixturenames:
-        return
-    also = (GRID,) if metafunc.module.__name__ in ON_A_GRID else ()
-    # Thousands of tests that are skipped would take half a minute.
-    every = [name for name in (*ALL, *also) if name != "gpu" or not lacks_a_gpu()]
-    names = asked_for(metafunc.config) or every
-    params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
-    metafunc.parametrize("backend", params, indirect=True, scope="session")
+    """Give tests their backends; make no item of a case that the run leaves out anyway."""
+    if "backend" in metafunc.fixturenames:
+        also = (GRID,) if metafunc.module.__name__ in ON_A_GRID else ()
+        # Thousands of tests that are skipped would take half a minute.
+        every = [name for name in (*ALL, *also) if name != "gpu" or not lacks_a_gpu()]
+        names = asked_for(metafunc.config) or every
+        params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
+        metafunc.parametrize("backend", params, indirect=True, scope="session")
+    yield
+    function, calls = metafunc.definition, metafunc._calls  # pytest has no public name for them
+    for call in calls:  # what is compiled for one GPU compiles for the others
+        if call.params.get("arch", PLAIN_ARCHITECTURE) != PLAIN_ARCHITECTURE:
+            call.marks.append(pytest.mark.exhaustive.mark)
+    thin(function, calls)
+    left_out = {name for name in MARKS if f"not {name}" in metafunc.config.option.markexpr}
+    alone = not left_out.isdisjoint(mark.name for mark in function.iter_markers())
+    kept = [call for call in calls if left_out.isdisjoint(mark.name for mark in call.marks)]
+    calls[:] = calls[:1] if alone or not kept else kept  # a test without a call has no arguments
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What is compiled for one GPU compiles for the others: the plain run takes one of them."""
+    in_quick = functools.cache(lambda path: not quick.isdisjoint((path, *path.parents)))
+    quick = {TESTS / place for place in QUICK}
     for item in items:
-        arch = item.callspec.params.get("arch") if hasattr(item, "callspec") else None
-        if arch not in (None, PLAIN_ARCHITECTURE):
-            item.add_marker(pytest.mark.exhaustive)
-    thin(items)
-    quick = [TESTS / place for place in QUICK]
-    for item in items:
-        is_in = any(place in (item.path, *item.path.parents) for place in quick)
-        if is_in and not any(item.iter_markers("ci")) and not any(item.iter_markers("exhaustive")):
+        if in_quick(item.path) and not {"ci", "exhaustive"} & {m.name for m in item.iter_markers()}:
             item.add_marker(pytest.mark.quick)
 
 

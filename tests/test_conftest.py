@@ -100,6 +100,18 @@ def test_what_a_run_leaves_out(tmp_path, options, found):
     assert listed == found
 
 
+def test_no_item_is_made_of_a_case_that_the_run_leaves_out(tmp_path):
+    (tmp_path / "test_cases.py").write_text(
+        "import pytest\n"
+        "x = pytest.param(1, marks=pytest.mark.exhaustive)\n"
+        "@pytest.mark.parametrize('x', [0, *9 * [x]])\ndef test_x(x): pass\n"
+        "@pytest.mark.parametrize('x', 9 * [x])\ndef test_none_is_plain(x): pass\n"
+    )
+    place = [f"--confcutdir={tmp_path}", "-p", "conftest", "--collect-only", tmp_path]
+    assert "1/2 tests collected (1 deselected)" in pytest_run(*place).stdout
+    assert "18/19 tests collected" in pytest_run(*place, "-m", "exhaustive").stdout
+
+
 @pytest.mark.ci
 def test_a_mark_that_is_unknown_is_refused(tmp_path):
     """Misspelt, it would let a plain run have what it should leave out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import time
 
@@ -21,6 +22,14 @@ FIELDS = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def forked(monkeypatch):
+    """Fork processes from one that has imported lagpu; importing it is most of their time."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, algorithms.__name__, "scipy.sparse.csgraph"])
+    monkeypatch.setattr(algorithms, "_SPAWN", context)
+
+
 # ------------------------------------------------------------------------------------ processes
 
 
@@ -36,7 +45,7 @@ class Held:
 
 
 @pytest.fixture
-def worker():
+def worker(forked):
     made = Worker(Held)
     yield made
     made.close()
@@ -116,7 +125,7 @@ class Proofless(Bench):
 
 
 @pytest.mark.ci
-def test_systems_that_differ_end_the_run():
+def test_systems_that_differ_end_the_run(forked):
     kept = []
     plan = Plan(["grid:3x4"], ["connected_components", "bfs"], ["cpu"], ["scipy"], bench=Wrong)
     with pytest.raises(CheckFailed, match="connected_components fastsv: cpu and scipy differ"):
@@ -129,14 +138,14 @@ def test_systems_that_differ_end_the_run():
     ]
 
 
-def test_an_answer_that_is_proved_wrong_ends_the_run():
+def test_an_answer_that_is_proved_wrong_ends_the_run(forked):
     plan = Plan(["grid:3x4"], ["bfs_parents"], ["cpu"], bench=Proofless)
     with pytest.raises(CheckFailed, match="bfs_parents: cpu: check_parents"):
         run(plan)
 
 
 @pytest.mark.ci
-def test_what_does_not_end_or_fails_is_a_row_and_no_more():
+def test_what_does_not_end_or_fails_is_a_row_and_no_more(forked):
     names = ["bfs_levels", "bfs", "pagerank", "core_number", "diameter"]
     plan = Plan(["grid:3x4"], names, ["cpu"], bench=Faulty, limit=8)  # ample on a busy machine
     found, failures = run(plan)
@@ -155,7 +164,7 @@ def test_what_does_not_end_or_fails_is_a_row_and_no_more():
 
 
 @pytest.mark.ci
-def test_a_graph_that_does_not_fit_leaves_the_others():
+def test_a_graph_that_does_not_fit_leaves_the_others(forked):
     kept = []
     plan = Plan(["path:9", "path:8", "cycle:9"], ["bfs"], ["cpu"], bench=Small)
     found, failures = run(plan, keep=lambda report: kept.append(len(report["rows"])))
@@ -165,7 +174,7 @@ def test_a_graph_that_does_not_fit_leaves_the_others():
 
 
 @pytest.mark.ci
-def test_no_time_left():
+def test_no_time_left(forked):
     kept = []
     plan = Plan(["path:9", "cycle:9"], ["bfs"], ["cpu"], budget=1e-3)
     found, failures = run(plan, keep=lambda report: kept.append(len(report["rows"])))
@@ -188,13 +197,13 @@ def test_no_time_left():
         pytest.param({"graphs": ["path:1"]}, "no vertex", marks=pytest.mark.ci),
     ],
 )
-def test_wrong_plans(change, message):
+def test_wrong_plans(forked, change, message):
     with pytest.raises(InvalidValue, match=message):
         run(Plan(**{"graphs": ["path:3"], "algorithms": ["bfs"], "backends": ["cpu"]} | change))
 
 
 @pytest.mark.ci
-def test_a_backend_that_is_missing():
+def test_a_backend_that_is_missing(forked):
     try:
         backends.get("gpu")
     except BackendUnavailable:

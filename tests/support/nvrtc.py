@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+from importlib.metadata import version
 
 import pytest
 
+from lagpu.backends.gpu.device.compiled import kept
 from lagpu.backends.gpu.kernels import Kernel
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -31,20 +33,25 @@ def nvrtc_compile(kernel: Kernel, arch: str, *, optimised: bool = False) -> byte
 
     Options are those that CuPy passes, with no include path: kernels include nothing. Whether a
     specialisation compiles takes no optimiser, which is most of the time, nor the other kernels of
-    its file; all of those are proved optimised, by the file's defaults.
+    its file; all of those are proved optimised, by the file's defaults. What has compiled is kept
+    under the hash of all that decides it, as lagpu keeps kernels.
     """
     core = _cuda_core()
     if isinstance(core, Exception):
         pytest.skip(f"NVRTC is missing: {core}")
-    options = core.ProgramOptions(
-        arch=arch,
-        std="c++17",
-        define_macro=[tuple(macro) for macro in kernel.macros] or None,
-        ofast_compile=None if optimised else "max",
-    )
+    from cuda.bindings import nvrtc
+
     text = kernel.source if optimised else kernel.alone
-    program = core.Program(text, "c++", options)
-    try:
-        return bytes(program.compile("cubin").code)
-    finally:
-        program.close()
+    macros = [tuple(macro) for macro in kernel.macros] or None
+    options = {"arch": arch, "std": "c++17", "define_macro": macros}
+    options["ofast_compile"] = None if optimised else "max"
+
+    def build(_folder: str) -> bytes:
+        program = core.Program(text, "c++", core.ProgramOptions(**options))
+        try:
+            return bytes(program.compile("cubin").code)
+        finally:
+            program.close()
+
+    decisive = (version("cuda-core"), repr(nvrtc.nvrtcVersion()), repr(options), text)
+    return kept("nvrtc", decisive, ".cubin", build).content

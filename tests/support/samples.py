@@ -51,27 +51,28 @@ def picked(cases, *plain, rest="ci"):
     return [_param(case, "" if case in plain else rest) for case in cases]
 
 
-def thin(items):
-    """Mark as exhaustive what a plain run need not have of tests with a mark of a sample.
+def thin(function, calls):
+    """Mark as exhaustive the calls of a test that a plain run need not have.
 
     Of a test marked `each_value` stay cases that have each value of each argument on each backend,
     as far as plain cases have it; of one marked `few_on_sim`, where most cases compile kernels of
     their own, every so many-th of those on sim. A run on a GPU has all.
     """
+    if any(map(function.get_closest_marker, MARKS)):
+        return
     groups = {}
-    for item in items:
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        place = str(params.get("backend"))
-        if place != "gpu" and not any(map(item.get_closest_marker, MARKS)):
-            groups.setdefault((item.nodeid.partition("[")[0], place), []).append(item)
-    for (_, place), group in groups.items():
+    for call in calls:
+        place = str(call.params.get("backend"))
+        if place != "gpu" and not MARKS.keys() & {mark.name for mark in call.marks}:
+            groups.setdefault(place, []).append(call)
+    for place, group in groups.items():
         stay = set(range(len(group)))
-        if group[0].get_closest_marker("each_value"):
-            stay = _cover([[_named(pair) for pair in x.callspec.params.items()] for x in group])
-        if place == "sim" and (mark := group[0].get_closest_marker("few_on_sim")):
+        if function.get_closest_marker("each_value"):
+            stay = _cover([[_named(pair) for pair in call.params.items()] for call in group])
+        if place == "sim" and (mark := function.get_closest_marker("few_on_sim")):
             stay = set(sorted(stay)[:: mark.args[0]])
         for k in set(range(len(group))) - stay:
-            group[k].add_marker(MARKS["exhaustive"])
+            group[k].marks.append(MARKS["exhaustive"].mark)
 
 
 def _cover(cases):

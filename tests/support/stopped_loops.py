@@ -280,7 +280,7 @@ def _interrupted(run, read, where):
 
 def main(backend, name, where):
     make, backend = globals()[name], late() if backend == "late" else backend
-    n = 21 if make in ENDLESS else 10_000_000 if "gpu" in str(backend) else 300_000
+    n = 21 if make in ENDLESS else 10_000_000 if "gpu" in str(backend) else 100_000
     A = path(backend, n)
     first, _ = make(path(backend, n), times=3)  # compiled before the interrupt
     first()

@@ -63,54 +63,48 @@ def test_what_is_picked_must_be_a_case():
 EACH, FEW = pytest.mark.each_value, pytest.mark.few_on_sim(2)
 
 
-class Item:
-    """A collected test."""
-
-    def __init__(self, *marks, **params):
-        self.nodeid, self.callspec = "test_file.py::test[x]", SimpleNamespace(params=params)
-        self.marks = {mark.name: mark for mark in marks}
-
-    def get_closest_marker(self, name):
-        return self.marks.get(name)
-
-    def add_marker(self, mark):
-        self.marks[mark.name] = mark
+def call(*marks, **params):
+    return SimpleNamespace(params=params, marks=[mark.mark for mark in marks])
 
 
-def stay(items):
-    """Return the arguments of the tests that a plain run has."""
-    thin(items)
-    return [
-        tuple(item.callspec.params.values()) for item in items if "exhaustive" not in item.marks
-    ]
+def stay(marks, calls):
+    """Return the arguments of those calls of a test with some marks that a plain run has."""
+    named, calls = {mark.name: mark for mark in marks}, list(calls)
+    thin(SimpleNamespace(get_closest_marker=named.get), calls)
+    exhaustive = pytest.mark.exhaustive.mark
+    return [tuple(call.params.values()) for call in calls if exhaustive not in call.marks]
 
 
 def test_each_value_stays_on_each_backend():
     cases = product(("cpu", "sim"), "abc", (1, 2, [3]))
-    found = stay([Item(EACH, backend=b, x=x, y=y) for b, x, y in cases])
+    found = stay([EACH], [call(backend=b, x=x, y=y) for b, x, y in cases])
     assert found == [(b, x, y) for b in ("cpu", "sim") for x, y in (("a", 1), ("b", 2), ("c", [3]))]
 
 
 def test_values_that_are_equal_but_of_another_type_are_two():
-    assert len(stay([Item(EACH, x=x) for x in (1, True, 1.0)])) == 3
+    assert len(stay([EACH], [call(x=x) for x in (1, True, 1.0)])) == 3
 
 
 def test_a_test_without_the_mark_has_every_case():
-    assert len(stay([Item(x=x, y=y) for x, y in product("ab", "ab")])) == 4
+    assert len(stay([], [call(x=x, y=y) for x, y in product("ab", "ab")])) == 4
+
+
+def test_a_test_that_a_plain_run_leaves_out_is_not_sampled():
+    assert len(stay([EACH, pytest.mark.ci], [call(x=x, y=y) for x, y in product("ab", "ab")])) == 4
 
 
 def test_a_case_that_a_plain_run_leaves_out_stands_for_no_value():
-    left_out = Item(EACH, pytest.mark.ci, x="a", y="b")
-    found = stay([left_out, Item(EACH, x="a", y="c"), Item(EACH, x="d", y="b")])
+    left_out = call(pytest.mark.ci, x="a", y="b")
+    found = stay([EACH], [left_out, call(x="a", y="c"), call(x="d", y="b")])
     assert found == [("a", "b"), ("a", "c"), ("d", "b")]
 
 
 def test_every_so_many_th_case_stays_on_sim():
-    found = stay([Item(FEW, backend=b, x=x) for b, x in product(("cpu", "sim", "gpu"), "abc")])
+    found = stay([FEW], [call(backend=b, x=x) for b, x in product(("cpu", "sim", "gpu"), "abc")])
     assert found == [*product(["cpu"], "abc"), ("sim", "a"), ("sim", "c"), *product(["gpu"], "abc")]
 
 
 def test_both_marks_take_from_what_the_first_leaves():
     cases = product(("cpu", "sim", "gpu"), "abc", "de")
-    found = stay([Item(EACH, FEW, backend=b, x=x, y=y) for b, x, y in cases])
+    found = stay([EACH, FEW], [call(backend=b, x=x, y=y) for b, x, y in cases])
     assert [b for b, _, _ in found] == 3 * ["cpu"] + 2 * ["sim"] + 6 * ["gpu"]

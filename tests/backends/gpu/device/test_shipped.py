@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 from library_steps import COMPILED, Noted, NotingDevice
+from samples import picked
 
 import lagpu
-from lagpu import BOOL, FP64
+from lagpu import BOOL, FP64, INT64
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.catalog import ALGORITHMS
+from lagpu.selftest import kernels
 from lagpu.selftest.kernels import selected
 
 COUNT = kernel("elementwise/bitmap.cu", "count_bits")
@@ -62,11 +64,20 @@ def cubins():
     return script
 
 
+#: One type of values for each kind of graph. A changed text or rule changes kernels of each type.
+SOME = {"hubs": (BOOL,), "directed": (FP64,), "road": (INT64,)}
+
+
+@pytest.mark.parametrize(
+    "types", picked([SOME, kernels.TYPES], SOME, rest="exhaustive"), ids=["some types", "all types"]
+)
 @pytest.mark.ci
-def test_archives_are_of_the_kernels_that_there_are(cubins):
+def test_archives_are_of_the_kernels_that_there_are(cubins, types, monkeypatch):
     """Those of all algorithms, with the blocks of a GPU; a stale archive is to be remade."""
-    kernels = cubins.common_kernels(8)
-    searches = [dict(k.macros) for k in kernels if k.name == "grid_search"]
+    monkeypatch.setattr(kernels, "TYPES", types)
+    cubins.common_kernels.cache_clear()
+    made = cubins.common_kernels(8)
+    searches = [dict(k.macros) for k in made if k.name == "grid_search"]
     assert {(one["LG_BLOCK"], one.get("LG_CLUSTER"), one.get("LG_STOPS")) for one in searches} >= {
         ("1024", None, "0"),
         ("512", None, "0"),
@@ -74,17 +85,18 @@ def test_archives_are_of_the_kernels_that_there_are(cubins):
         ("512", "8", "0"),
         ("512", "8", None),
     }
-    names = {k.name for k in kernels}
+    names = {k.name for k in made}
     assert names >= {"program", "bits_search", "per_source_search", "list_bits", "table_products"}
     assert names >= {"find_unmirrored", "transposed"}
     for path in sorted(shipped.FOLDER.glob("*.zip")):
         arch = path.name.partition(".")[0]
         capability = int(arch[3:])
-        kernels = cubins.common_kernels(cubins.blocks_of_cluster(capability))
-        made = [(shipped.options_of(arch, k), k) for k in kernels]
-        stale = [k for options, k in made
+        made = cubins.common_kernels(cubins.blocks_of_cluster(capability))
+        of_arch = [(shipped.options_of(arch, k), k) for k in made]
+        stale = [k for options, k in of_arch
                  if not shipped.find_shipped(capability, options, k, 99999)]  # fmt: skip
         assert not stale, f"{path}: run python .ci/cubins.py {arch}"
+    cubins.common_kernels.cache_clear()
 
 
 @pytest.mark.exhaustive
