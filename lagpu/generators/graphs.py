@@ -198,11 +198,7 @@ def kronecker_tuples(
     u, v : array of INT32, (edge_factor * 2**scale,)
         Drawn independently of each other and relabelled at random, so the order has no meaning.
     """
-    place = backends.get(backend)
-    if is_on_gpu(place):
-        return drawing.kronecker_tuples(scale, edge_factor, seed, place)[0]
-    _, draws = _random_size("kronecker", scale, edge_factor)
-    return drawing.endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
+    return drawing.kronecker_tuples(scale, edge_factor, seed, backends.get(backend))[0]
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
