@@ -187,10 +187,6 @@ class _OneDevice:
         """See the layout of a grid."""
         return i, j
 
-    def owner(self, _i: Array, _j: Array) -> int:
-        """See the layout of a grid."""
-        return 0
-
     def shape(self, _piece: int) -> tuple[int, int]:
         """See the layout of a grid."""
         return self.n, self.n
@@ -331,13 +327,14 @@ def _of_edges(
         device = None if shuffled else _gpu(home)
         xp = np if device is None else device.xp
 
-        def own() -> Iterator[Entries]:
+        def entries_of_piece() -> Iterator[Entries]:
             for ends in edges(device):
                 for i, j, there in both_ways(*ends):
-                    yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
+                    own = there if alone else there & (layout.owner(i, j) == piece)
+                    yield *layout.position(i, j), own
 
         with on_host if device is None else device.alone():
-            return _part(xp, home, own, layout.shape(piece), shares(device), alone)
+            return _part(xp, home, entries_of_piece, layout.shape(piece), shares(device), alone)
 
     alone = True if grid.capabilities.parts is None else None
     on_host = threading.Lock()  # which is asked for the memory of one piece at a time
