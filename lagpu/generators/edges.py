@@ -346,9 +346,10 @@ def _of_edges(
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
-    """Return, by the number of each local piece, its share of `random.kronecker_tuples`.
+    """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32.
 
-    A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
+    These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
+    on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
     """
     _, draws = _size_of("kronecker", scale, edge_factor, grid)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
