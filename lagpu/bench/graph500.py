@@ -30,7 +30,6 @@ from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as drawing
 from lagpu.generators import path
 from lagpu.generators.edges import LARGEST_SCALE, count, parts_of
-from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job, progress
 from lagpu.io import csc
 from lagpu.io.arrays import is_on_gpu
@@ -169,9 +168,7 @@ class Tuples:
     @classmethod
     def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
         """Return the tuples of `lagpu.generators.kronecker`."""
-        if place.capabilities.parts is not None:
-            return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
-        return cls(place, {0: kronecker_tuples(scale, edge_factor, seed=seed, backend=place)})
+        return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
 
     def matrix(self) -> Matrix:
         """Return the undirected graph, without self-loops and duplicates."""
@@ -182,6 +179,7 @@ class Tuples:
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
         if self._place.capabilities.parts is not None or is_on_gpu(self._place):
             return drawing.undirected(self._slices, n, self._place)
+        drawing.require("graph500", n, len(self._slices[0][0]))
         return csc.undirected(*self._slices[0], n).matrix(self._place)
 
     def searched(self) -> Matrix:

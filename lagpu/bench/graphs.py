@@ -47,10 +47,10 @@ def require_graph(name: str, renumber: bool = False) -> None:
 class Summary:
     """Facts of a graph, which decide which algorithms are measured, and their arguments.
 
-    `entries` are those stored, of `edges` an undirected one counts once; `connected` says whether
-    each vertex reaches every other. `depth` is the largest level of a search from the vertex with
-    most edges out, `outside` the number of vertices that it does not reach, and `sources` are
-    random ones that it reaches; in a directed graph its own source is the first.
+    `entries` are stored entries; `edges` counts an undirected edge once. If `connected`, each
+    vertex reaches every other. A search from the vertex with most edges out has the largest level
+    `depth`; it does not reach `outside` vertices. `sources` are random vertices that it reaches; in
+    a directed graph the first one is where it begins.
     """
 
     graph: str

@@ -28,6 +28,7 @@ from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
 from lagpu.core.recorder import flush
 from lagpu.errors import CheckFailed
+from lagpu.generators.edges import parts_of
 from lagpu.host.fitting import FittingTable
 from lagpu.host.memory import mapped
 
@@ -65,17 +66,13 @@ def silent(_text: object) -> None:
 
 def devices_of(backend: Backend) -> list[Any]:
     """Return the devices on which a backend's operations run: of a grid, those of its pieces."""
-    return [home.device for home in _homes(backend) if home.device is not None]
-
-
-def _homes(backend: Backend) -> Sequence[Backend]:
-    parts = backend.capabilities.parts
-    return [backend] if parts is None else parts.homes
+    return [home.device for home in parts_of(backend).homes if home.device is not None]
 
 
 def hardware_of(backend: Backend) -> dict[str, str]:
     """Return what computes: the first device and how many there are, or the number of threads."""
-    devices, threads = devices_of(backend), _homes(backend)[0].capabilities.threads
+    devices = devices_of(backend)
+    threads = parts_of(backend).homes[0].capabilities.threads
     found: dict[str, str] = devices[0].describe() if devices else {}
     if len(devices) > 1:
         found["devices"] = str(len(devices))

@@ -187,10 +187,6 @@ class _OneDevice:
         """See the layout of a grid."""
         return i, j
 
-    def owner(self, _i: Array, _j: Array) -> int:
-        """See the layout of a grid."""
-        return 0
-
     def shape(self, _piece: int) -> tuple[int, int]:
         """See the layout of a grid."""
         return self.n, self.n
@@ -331,13 +327,14 @@ def _of_edges(
         device = None if shuffled else _gpu(home)
         xp = np if device is None else device.xp
 
-        def own() -> Iterator[Entries]:
+        def entries_of_piece() -> Iterator[Entries]:
             for ends in edges(device):
                 for i, j, there in both_ways(*ends):
-                    yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
+                    own = there if alone else there & (layout.owner(i, j) == piece)
+                    yield *layout.position(i, j), own
 
         with on_host if device is None else device.alone():
-            return _part(xp, home, own, layout.shape(piece), shares(device), alone)
+            return _part(xp, home, entries_of_piece, layout.shape(piece), shares(device), alone)
 
     alone = True if grid.capabilities.parts is None else None
     on_host = threading.Lock()  # which is asked for the memory of one piece at a time
@@ -349,9 +346,10 @@ def _of_edges(
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
-    """Return, by the number of each local piece, its share of `random.kronecker_tuples`.
+    """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32.
 
-    A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
+    These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
+    on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
     """
     _, draws = _size_of("kronecker", scale, edge_factor, grid)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)

@@ -181,30 +181,6 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     return _drawn("kronecker", KroneckerEdges, scale, edge_factor, seed, backend)
 
 
-def kronecker_tuples(
-    scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = "cpu"
-) -> tuple[Any, Any]:
-    """Return the raw edge tuples of `kronecker`, before self-loops and repeated edges are dropped.
-
-    Parameters
-    ----------
-    scale, edge_factor, seed
-        As in `kronecker`, with the same errors.
-    backend : str or Backend
-        On ``"gpu"`` the tuples are made on its device.
-
-    Returns
-    -------
-    u, v : array of INT32, (edge_factor * 2**scale,)
-        Drawn independently of each other and relabelled at random, so the order has no meaning.
-    """
-    place = backends.get(backend)
-    if is_on_gpu(place):
-        return drawing.kronecker_tuples(scale, edge_factor, seed, place)[0]
-    _, draws = _random_size("kronecker", scale, edge_factor)
-    return drawing.endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
-
-
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 

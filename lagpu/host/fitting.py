@@ -21,10 +21,10 @@ _FORMS: tuple[tuple[dict[str, Any], int, int], ...] = (
 
 
 class FittingTable(Table):
-    """A table that takes the first of its forms that fits; cells are broken between words only.
+    """A table in the first of these forms that fits a terminal; it breaks cells between words only.
 
     With a frame; without one; without the columns of the headings `spare`, which a line below then
-    names; and as lines ``heading value  heading value``, some for each row.
+    names; and as lines ``heading value  heading value``.
     """
 
     def __init__(self, *headers: str, spare: Sequence[str] = (), **how: Any) -> None:

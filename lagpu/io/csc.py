@@ -243,10 +243,9 @@ def different(i: int, j: int, value: Any, other: Any) -> str:
 
 
 def united(csc: CSC, back: CSC) -> tuple[CSC, tuple[int, int, Any, Any] | None]:
-    """Return the entries of a matrix, and elsewhere those of another one of its shape.
+    """Return the union of two matrices, with the values of the first where both have an entry.
 
-    Also the first place where both have values that differ: (row, column, value, the other one's),
-    or None.
+    Also return the first place where they differ: (row, column, value, other value), or None.
     """
     rows, cols, values = csc.row_idx, csc.columns(), csc.dense_values()
     back_rows, back_cols, back_values = back.row_idx, back.columns(), back.dense_values()

@@ -184,7 +184,7 @@ FORMATS: tuple[Format, ...] = (
 _PICTURE = "a picture. Give the graph that it shows"
 _PACKED = "Unpack it first; gzip, bzip2, xz, .zip and tar are read as they are"
 # First bytes, and what they are the beginning of.
-_BYTES: tuple[tuple[bytes, str], ...] = (
+_BYTES: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"%PDF-", "a PDF document. Give the data that it shows"),
     (b"\x89PNG", _PICTURE),
     (b"\xff\xd8\xff", _PICTURE),
@@ -195,10 +195,11 @@ _BYTES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "an SQLite database. Export its table as CSV"),
     (b"ARROW1", "an Arrow (Feather) table. Write it as Parquet, or use from_pandas_edgelist"),
     (b"MATLAB 5.0 MAT-file", "a MATLAB file. Use scipy.io.loadmat and lagpu.io.from_scipy"),
-    (b"\x80\x04\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
-    (b"\x80\x05\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
-    (b"\xff\xfe", "text in UTF-16. Convert the file to UTF-8"),
-    (b"\xfe\xff", "text in UTF-16. Convert the file to UTF-8"),
+    (
+        (b"\x80\x04\x95", b"\x80\x05\x95"),
+        "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like",
+    ),
+    ((b"\xff\xfe", b"\xfe\xff"), "text in UTF-16. Convert the file to UTF-8"),
 )
 _NX = "Read it by NetworkX and use lagpu.io.from_networkx"
 _TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(

@@ -278,10 +278,10 @@ class Budget(NamedTuple):
     def require(
         self, nbytes: int, part: str = "", remedy: str = "Use a smaller graph", held: int = 0
     ) -> None:
-        """Raise OutOfMemory or LimitExceeded if reading must not take so much, before it is taken.
+        """Raise OutOfMemory or LimitExceeded unless reading may take some more bytes.
 
-        `part` of the file needs the bytes, and `remedy` is what the user can do, without a full
-        stop. The content of the file takes `held` bytes already, which count for the limit.
+        `part` of the file needs them, and `remedy` is what the user can do, without a full stop.
+        The content of the file takes `held` bytes already, which count for the limit.
         """
         what = f"read: {self.name}, {part}"
         memory.require(nbytes, what, remedy + ".")

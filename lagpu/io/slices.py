@@ -248,10 +248,9 @@ def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Ar
 
 
 def parquet_source(file: Path, options: Options, name: str) -> Source | None:
-    """Return a table that pieces can read in shares, or None.
+    """Return a table that pieces can read in shares.
 
-    None where the reader of whole files has something to say of its columns: vertices that are no
-    whole numbers.
+    None if vertices are not whole numbers: then the reader of whole files raises the error.
     """
     table = parquet.opened(file, name)
     columns = parquet.columns_of(table, options, name)
@@ -307,9 +306,8 @@ def read(
 ) -> Matrix | None:
     """Return the graph in a file; each process, which must see it, has read only its share.
 
-    None if the file is short, of a format that is not read in shares, or has what only the reader
-    of whole files understands or names.
-    Every process is asked for memory before any of them takes it.
+    None if the file is short, of a format that is not read in shares, or needs the reader of whole
+    files, for its content or for an error. All processes check the memory before one takes any.
     """
     parts = grid.capabilities.parts
     assert parts is not None
