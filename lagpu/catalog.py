@@ -41,61 +41,32 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A public algorithm with some arguments.
+    """A public algorithm with some arguments."""
 
-    Attributes
-    ----------
-    name : str
-        The function in `lagpu.algorithms`.
-    given : tuple of str
-        Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
-        vertices, a ``radius``, or the number of random sources, ``sampled``.
-    check : callable, optional
-        Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
-    label : str
-        The options in words; `lagpu bench` prints them.
-    options : mapping
-        Keyword arguments.
-    graph : str
-        The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
-        ``acyclic``, or ``FP32``, weighted in that type.
-    read : callable
-        Makes an `Answer` of the result.
-    rule : str
-        How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same
-        in that type) or ``sum`` (of differences).
-    why_not : callable
-        Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
-    rounds : callable, optional
-        Counts levels or searches, from the facts of the graph and the answer.
-    call : callable, optional
-        Is called with the matrix and its facts in place of the algorithm.
-    measured_as : str
-        The algorithms that `lagpu bench` measures instead; by default it measures this one.
-    slow : bool
-        Whether it searches from each vertex.
-    option, command : str
-        The option of ``lagpu check`` for a file with a result, and the command.
-    topic : str
-        The row of `TOPICS` in the first row of an algorithm.
-    """
-
-    name: str
+    name: str  # the function in `lagpu.algorithms`
+    #: Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
+    #: vertices, a ``radius``, or the number of random sources, ``sampled``.
     given: tuple[str, ...] = ()
+    #: Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
     check: Callable[..., Any] | None = None
-    label: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""  # the options in words, for `lagpu bench`
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments
+    #: The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
+    #: ``acyclic``, or ``FP32``, weighted in that type.
     graph: str = "pattern"
-    read: Callable[[Any], Answer] = Answer
+    read: Callable[[Any], Answer] = Answer  # makes an `Answer` of the result
+    #: How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same in
+    #: that type) or ``sum`` (of differences).
     rule: str = "equal"
+    #: Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
     why_not: Callable[[Any], str] = lambda _facts: ""
-    rounds: Callable[[Any, Answer], int] | None = None
-    call: Callable[[Matrix, Any], Any] | None = None
-    measured_as: str = ""
-    slow: bool = False
-    option: str = ""
+    rounds: Callable[[Any, Answer], int] | None = None  # counts levels or searches, by the facts
+    call: Callable[[Matrix, Any], Any] | None = None  # (matrix, facts), in place of the algorithm
+    measured_as: str = ""  # what `lagpu bench` measures instead; by default this one
+    slow: bool = False  # whether it searches from each vertex
+    option: str = ""  # of ``lagpu check``, for a file with a result
     command: str = ""
-    topic: str = ""
+    topic: str = ""  # the row of `TOPICS`, in the first row of an algorithm
 
     @property
     def key(self) -> str:
