@@ -64,10 +64,7 @@ def _checks_arrays(device: Any) -> None:
 def compile_all(backend: str, jobs: int) -> None:
     """Make all calls on a backend in so many processes; the user's cache keeps what they compile.
 
-    Raises
-    ------
-    InvalidValue
-        If the backend compiles nothing.
+    Raises `InvalidValue` if the backend compiles nothing.
     """
     if backends.get(backend).device is None:
         raise InvalidValue(f"compile: {backend} has no kernels. Use gpu or sim.")
