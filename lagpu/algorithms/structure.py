@@ -569,7 +569,7 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), INT64
-        An entry for each vertex asked for.
+        An entry for each requested vertex.
 
     Raises
     ------
@@ -605,7 +605,7 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex asked for; 0 where there are fewer than two neighbours.
+        An entry for each requested vertex; 0 where there are fewer than two neighbours.
 
     Raises
     ------
@@ -786,7 +786,7 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex asked for; 0 where no square is possible.
+        An entry for each requested vertex; 0 where no square is possible.
 
     Raises
     ------

@@ -351,7 +351,7 @@ def labels_of(G: Graph, partition: Any) -> Array:
     """Return for each vertex the number of its part, (n,), of a partition of the nodes."""
     parts = [set(part) for part in partition]
     if sum(map(len, parts)) != len(G) or set().union(*parts) != set(G):
-        raise NotImplementedError("lagpu: parts that are no partition of the nodes")
+        raise NotImplementedError("lagpu: parts that are not a partition of the nodes")
     label = np.empty(len(G), np.int64)
     for k, part in enumerate(parts):
         label[[G.index[node] for node in part]] = k

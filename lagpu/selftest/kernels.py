@@ -130,7 +130,7 @@ def _graph(kind: str, size: int, seed: int) -> Graph:
 
 @contextmanager
 def _for_large(device: Any) -> Iterator[None]:
-    """Let a device take small graphs for large ones, as those whose search may last."""
+    """Have a device treat small graphs like large ones, whose searches may take long."""
     before = device.limits, device.dynamic_shared_bytes
     device.limits = device.limits._replace(lasts=0, table_steps=1)
     device.dynamic_shared_bytes = _ROOM
