@@ -116,10 +116,6 @@ def main(folder: Path) -> int:
     folder = folder.resolve()
     files = [file for file in folder.rglob("*.html") if "_static" not in file.parts]
     pages = sorted(str(f.relative_to(folder)) for f in files if f.name not in LEFT_OUT)
-    # Many matrices side by side are wider than any column: step pages scroll, and two pictures of
-    # one algorithm are small.
-    wide = "-steps.html", "maximal_matching.html"
-    pages = [page for page in pages if not page.endswith(wide)]
     wrong = 0
     for width in WIDTHS:
         for k in range(0, len(pages), AT_ONCE):

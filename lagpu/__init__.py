@@ -27,10 +27,8 @@ from lagpu.core.infix import replace
 from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.loops.loop import eager, fused, loop, sweep
-from lagpu.observe.explain import explain
-from lagpu.observe.ranges import ranges
 from lagpu.observe.step import explore, step, steps
-from lagpu.observe.trace import trace
+from lagpu.observe.trace import explain, ranges, trace
 
 __all__ = [
     "BOOL",

@@ -41,32 +41,31 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A public algorithm with some arguments."""
+    """A public algorithm with some arguments.
 
-    name: str  # the function in `lagpu.algorithms`
-    #: Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
-    #: vertices, a ``radius``, or the number of random sources, ``sampled``.
+    The arguments `given` after the matrix are ``source`` and ``target``, several ``sources``, a
+    ``few`` vertices, a ``radius``, or the number of random sources, ``sampled``. The `graph` is a
+    ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0), ``acyclic``, or
+    ``FP32``, weighted in that type. `lagpu bench` compares answers by the `rule` ``equal``,
+    ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences).
+    """
+
+    name: str  # of the function in `lagpu.algorithms`
     given: tuple[str, ...] = ()
-    #: Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
-    check: Callable[..., Any] | None = None
-    label: str = ""  # the options in words, for `lagpu bench`
+    check: Callable[..., Any] | None = None  # raises for a wrong (matrix, *arguments, result)
+    label: str = ""  # the options in words, which `lagpu bench` prints
     options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments
-    #: The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
-    #: ``acyclic``, or ``FP32``, weighted in that type.
     graph: str = "pattern"
-    read: Callable[[Any], Answer] = Answer  # makes an `Answer` of the result
-    #: How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same in
-    #: that type) or ``sum`` (of differences).
+    read: Callable[[Any], Answer] = Answer  # of the result
     rule: str = "equal"
-    #: Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
-    why_not: Callable[[Any], str] = lambda _facts: ""
-    rounds: Callable[[Any, Answer], int] | None = None  # counts levels or searches, by the facts
-    call: Callable[[Matrix, Any], Any] | None = None  # (matrix, facts), in place of the algorithm
-    measured_as: str = ""  # what `lagpu bench` measures instead; by default this one
+    why_not: Callable[[Any], str] = lambda _facts: ""  # `lagpu bench` leaves a graph out, or ""
+    rounds: Callable[[Any, Answer], int] | None = None  # levels or searches, by facts and answer
+    call: Callable[[Matrix, Any], Any] | None = None  # of matrix and facts, for the algorithm
+    measured_as: str = ""  # what `lagpu bench` measures instead
     slow: bool = False  # whether it searches from each vertex
-    option: str = ""  # of ``lagpu check``, for a file with a result
+    option: str = ""  # of ``lagpu check`` for a file with a result
     command: str = ""
-    topic: str = ""  # the row of `TOPICS`, in the first row of an algorithm
+    topic: str = ""  # in `TOPICS`, in the first row of an algorithm
 
     @property
     def key(self) -> str:
@@ -201,10 +200,6 @@ def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
 
 
-def _hubs(found: Any) -> Answer:
-    return Answer(found[0].to_coo()[0], True)
-
-
 def _tree_by_lengths(found: Any) -> Answer:
     distances, parents = found
     return Answer(distances.to_dense(-1), (None, parents.to_coo()))
@@ -237,10 +232,6 @@ def directed(facts: Any) -> str:
     return "" if facts.symmetric else "directed"
 
 
-def _many_outside(facts: Any) -> str:
-    return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
-
-
 def _deepest(_facts: Any, answer: Answer) -> int:
     return int(answer.same.max()) + 1
 
@@ -251,10 +242,6 @@ def _searches(_facts: Any, answer: Answer) -> int:
 
 def _sampled(facts: Any, _answer: Answer) -> int:
     return int(facts.sampled)
-
-
-def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
-    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
 def _length_of_route(A: Matrix, facts: Any) -> Any:
@@ -335,7 +322,9 @@ ALGORITHMS = (
     Algorithm("pagerank", (), check.check_pagerank, "of weights", rule="sum",
               measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
     Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
-              read=dense(0), rule="sum", call=_ranks_of_gap),
+              read=dense(0), rule="sum",
+              call=lambda A, facts: algorithms.pagerank(
+                  A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)),
     Algorithm("pagerank", (), check.check_pagerank, "of 10 steps",
               {"tol": None, "dangling": False, "max_iter": 10}, rule="sum", measured_as="pagerank"),
     Algorithm("eigenvector_centrality", (), check.check_eigenvector, rule="sum",
@@ -343,15 +332,17 @@ ALGORITHMS = (
     Algorithm("katz_centrality", (), check.check_katz, "by 0.01",
               {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
               topic="central"),
-    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000}, read=_hubs,
-              measured_as="pagerank", topic="central"),
+    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000},
+              read=lambda x: Answer(x[0].to_coo()[0], True), measured_as="pagerank",
+              topic="central"),
     *(Algorithm(f"{kind}degree_centrality".removeprefix("all"), (),
                 lambda A, x, kind=kind: check.check_degree_centrality(A, x, kind.strip("_")),
                 measured_as="pagerank", topic="central") for kind in ("all", "in_", "out_")),
     Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
               option="components", command="components", topic="parts"),
     Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
-              read=dense(-1), why_not=_many_outside),
+              read=dense(-1),
+              why_not=lambda x: f"{x.outside:,} vertices apart" if x.outside > _OUTSIDE else ""),
     Algorithm("strongly_connected_components", (),
               functools.partial(check.check_components, strong=True), read=dense(-1),
               option="strong", topic="parts"),

@@ -14,21 +14,11 @@ from lagpu.errors import DomainMismatch
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """A value type.
-
-    Attributes
-    ----------
-    name : str
-        GraphBLAS name, such as ``"INT32"``.
-    numpy : numpy.dtype
-        The same type in NumPy.
-    ctype : str
-        The same type in a kernel: one word, as in ``-DLG_X=i32``.
-    """
+    """A value type: its name in GraphBLAS, such as ``"INT32"``, and the same type in NumPy."""
 
     name: str
     numpy: np.dtype[Any]
-    ctype: str
+    ctype: str  # the same type in a kernel: one word, as in ``-DLG_X=i32``
 
     def __repr__(self) -> str:
         return self.name

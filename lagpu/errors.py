@@ -1,34 +1,5 @@
 """Every error that lagpu raises; each also derives from the nearest built-in exception.
 
-::
-
-    LagpuError
-    ├── DimensionMismatch   (ValueError)           shapes that do not fit together
-    ├── DomainMismatch      (TypeError)            a type or operator that does not fit its operands
-    ├── IndexOutOfBound     (IndexError)           a vertex or index outside 0 .. n-1
-    ├── InvalidValue        (ValueError)           an argument that no type or shape rule covers
-    ├── EmptyObject         (ValueError)           a value read from a scalar that holds none
-    ├── CycleFound          (ValueError)           a cycle where none may be, with its vertices
-    ├── NoPath              (ValueError)           a vertex that another one does not reach
-    ├── NotConverged        (ArithmeticError)      an iteration that did not reach its tolerance
-    ├── UnknownOperator     (AttributeError)       an operator name that no table holds
-    ├── NotComputed         (AttributeError)       a value read from a mask, which has none
-    ├── BackendMismatch     (TypeError)            operands that live on different backends
-    ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
-    ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
-    ├── LimitExceeded       (RuntimeError)         more than a limit that the message states
-    ├── OutOfMemory         (MemoryError)          too little free memory; raised before allocating
-    ├── FileFormatError     (ValueError)           a malformed or truncated file
-    ├── FileMissing         (FileNotFoundError)    no such file
-    ├── ProcessFailed       (RuntimeError)         another process of a grid fails, ends or differs
-    ├── CheckFailed         (AssertionError)       a result that a checker rejects
-    ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
-    ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
-    ├── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
-    └── GridTimeout         (TimeoutError)         a piece of a grid that another one waits for
-
-    UnusedCall              (UserWarning)          a call that was written and never used
-
 A message reads ``operation: fact != fact. What to do.``
 """
 

@@ -94,13 +94,8 @@ def formula_text(formula: Any) -> str:
 class ScalarValue:
     """The value of a scalar, a NumPy scalar of its type or None, on the host or still on a device.
 
-    Attributes
-    ----------
-    location, holder : object or None
-        The device memory that has the value, as given to `defer`, and its device; None once the
-        host has the value.
-    kind : tuple
-        What the text of a program depends on: the type.
+    `location` and `holder` are the device memory that has the value and its device, as `defer` got
+    them, None once the host has it; `kind` is what the text of a program depends on: the type.
     """
 
     __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
@@ -236,17 +231,9 @@ new = tuple.__new__
 class Descriptor(NamedTuple):
     """Mask, accumulator and replace: how a result is written.
 
-    Attributes
-    ----------
-    mask : Handle or None
-        A vector for a vector, a matrix for a matrix.
-    structure, complement : bool
-        The mask keeps every position at which it has an entry, else only those at which the entry
-        is not zero; or it keeps the other positions.
-    accum : BinaryOp or None
-        The accumulator.
-    replace : bool
-        Delete the output's entries outside the mask.
+    The mask is a vector for a vector, a matrix for a matrix. By `structure` it keeps every position
+    at which it has an entry, else those at which the entry is not zero; with `complement` it keeps
+    the other positions. With `replace` the output's entries outside the mask are deleted.
     """
 
     mask: Handle | None = None
@@ -303,16 +290,9 @@ def operation(
 ) -> Callable[[type[T]], type[T]]:
     """Return the decorator of a class of operations.
 
-    Parameters
-    ----------
-    on_vectors, on_matrices : str
-        Its names in messages and traces; "" where there is none.
-    reads : str
-        The fields with the handles that it reads.
-    pure : str
-        The methods that make it: a loop that calls them may be recorded.
-    refers : str
-        The field that may be, or may have, a `ScalarRef` or a `CounterRef`.
+    Its names in messages and traces come first, "" where there is none. `reads` are the fields with
+    the handles that it reads; `pure` the methods that make it, which a recorded loop may call;
+    `refers` the field that may be, or may have, a `ScalarRef` or a `CounterRef`.
     """
 
     def described(cls: Any) -> Any:
@@ -354,14 +334,9 @@ class MultiplySelection(NamedTuple):
 class Ewise(NamedTuple):
     """An element-wise combination ``u (+) v`` or ``u (x) v``.
 
-    Attributes
-    ----------
-    kind : str
-        ``"ewise_add"``: on the union, where an entry of one side alone stays as it is;
-        ``"ewise_mult"``: on the intersection; ``"ewise_union"``: on the union, with a default in
-        place of a missing entry.
-    defaults : tuple or None
-        The defaults of ``ewise_union`` for the left and the right side, in the operator's domain.
+    The kind ``"ewise_add"`` is on the union, where an entry of one side alone stays as it is,
+    ``"ewise_mult"`` on the intersection, and ``"ewise_union"`` on the union, with `defaults` in
+    place of missing entries of the left and the right side, in the operator's domain.
     """
 
     kind: str
@@ -566,7 +541,8 @@ class Statement(NamedTuple):
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
         kind: Any = type(self.operation)
-        return list(refs_in(getattr(self.operation, kind.refers))) if kind.refers else []
+        x = getattr(self.operation, kind.refers) if kind.refers else None
+        return list(refs_in(x)) if isinstance(x, tuple) else []
 
     @property
     def may_delete(self) -> bool:
@@ -579,8 +555,8 @@ class Statement(NamedTuple):
     @property
     def scalars_read(self) -> list[ScalarValue]:
         """The scalars that the statement reads, also those that may have no value."""
-        operands = (x for x in operands_of(self.operation) if type(x) is ScalarValue)
-        return [*operands, *(ref.scalar for ref in self.scalars)]
+        found = [x for x in operands_of(self.operation) if type(x) is ScalarValue]
+        return found + [ref.scalar for ref in self.scalars]
 
     @property
     def writes_scalar(self) -> bool:
@@ -591,10 +567,7 @@ class Statement(NamedTuple):
 def resolved(operation: Operation, depth: int = 0) -> Operation:
     """Return an operation with the values that its scalars have now, in iteration `depth`.
 
-    Raises
-    ------
-    EmptyObject
-        If a scalar has no value.
+    `EmptyObject` if a scalar has none.
     """
     field: str = type(operation).refers  # type: ignore[union-attr]
     operand = getattr(operation, field) if field else None
@@ -612,8 +585,8 @@ class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
     It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
-    left `unchanged` as it was, after so many `times`, and after one that leaves the scalar `holds`
-    with a value that is true; the first `done` iterations have run.
+    left `unchanged` as it was, after `times` iterations, and after one that leaves the scalar
+    `holds` with a value that is true; the first `done` iterations have run.
     """
 
     empty: Handle | None = None
@@ -684,16 +657,9 @@ class Place:
 
 
 class Record:
-    """The statements of a loop's body, on places.
+    """The statements of a loop's body, on places: one for each handle, which has a given shape.
 
-    Attributes
-    ----------
-    places : list of Place
-        One for each of the handles, which have the given shapes.
-    statements : list of Statement
-        The statements, with places instead of handles.
-    found : dict
-        What a backend has found out that holds on any handles, by who found it.
+    `found` is what backends have found out that holds for any handles, by the function.
     """
 
     def __init__(

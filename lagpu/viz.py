@@ -85,7 +85,6 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
     InvalidValue
         If `A` has more than 100 million entries.
     """
-    pyplot()
     A, rows, cols, values = _entries(A, "matrix")
     largest = max(A.nrows, A.ncols)
     if largest <= _CELLS:
@@ -224,7 +223,15 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
         raise InvalidValue(f"viz.{what}: there is nothing to draw. Give at least one.")
     first = grids[0]
     for grid in grids:
-        _require_alike(first, grid, what)
+        if first.nrows == grid.nrows == 1 and first.ncols != grid.ncols:
+            raise DimensionMismatch(
+                f"viz.{what}: {first.name}.size {first.ncols} != {grid.name}.size {grid.ncols}."
+            )
+        if (first.nrows, first.ncols) != (grid.nrows, grid.ncols):
+            raise DimensionMismatch(
+                f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
+                f"{grid.nrows} x {grid.ncols} of {grid.name}. Draw them separately."
+            )
     tall = first.nrows > 1
     right = -1.6 if tall else -0.8  # of the names; between them and the cells are row numbers
     left = right - 0.3 - 0.28 * max(len(grid.name) for grid in grids)
@@ -242,18 +249,6 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
         canvas.words(middle, grid.name, canvas.font(1)[0], align="right")
     canvas.legend([kind for grid in grids for kind in grid.kinds])
     return canvas.ax
-
-
-def _require_alike(first: Cells, other: Cells, what: str) -> None:
-    if first.nrows == other.nrows == 1 and first.ncols != other.ncols:
-        raise DimensionMismatch(
-            f"viz.{what}: {first.name}.size {first.ncols} != {other.name}.size {other.ncols}."
-        )
-    if (first.nrows, first.ncols) != (other.nrows, other.ncols):
-        raise DimensionMismatch(
-            f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
-            f"{other.nrows} x {other.ncols} of {other.name}. Draw them separately."
-        )
 
 
 # ---------------------------------------------------------------------------------- products
@@ -423,7 +418,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     InvalidValue
         If the graph is too large for a picture, or the search has no such level.
     """
-    pyplot()
     rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
@@ -612,7 +606,6 @@ def graph(
     -----
     The default layout is stress majorization. Source: Gansner, Koren and North 2004.
     """
-    pyplot()
     remedy = "Draw viz.matrix(A), or a smaller graph."
     _refuse_larger("graph", max(getattr(A, "shape", (0,))), _VERTICES, "vertices", remedy)
     _refuse_larger("graph", getattr(A, "nvals", 0), 2 * _EDGES, "entries", remedy)
@@ -649,7 +642,15 @@ def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout:
                 f"viz.graph: layout {layout!r} is not 'levels', or levels= is missing. "
                 "Give both, or an array of positions."
             )
-        return _by_level(level)
+        # Columns, one for each level; vertices without a level are in the last.
+        column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
+        found = np.zeros((len(level), 2))
+        for x in np.unique(column):
+            (here,) = np.nonzero(column == x)
+            found[here, 0] = x
+            found[here, 1] = np.linspace(0, -1, len(here) + 2)[1:-1] * len(here) ** 0.5
+            found[here, 1] -= found[here, 1].mean()
+        return found
     if layout is not None:
         given = np.asarray(layout, dtype=float)
         if given.shape != (n, 2) or not np.isfinite(given).all():
@@ -658,18 +659,6 @@ def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout:
             )
         return given
     return places(rows, cols, n)
-
-
-def _by_level(level: Array) -> Array:
-    """Return positions in columns, one per level; vertices without a level are in the last."""
-    column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
-    found = np.zeros((len(level), 2))
-    for x in np.unique(column):
-        (here,) = np.nonzero(column == x)
-        found[here, 0] = x
-        found[here, 1] = np.linspace(0, -1, len(here) + 2)[1:-1] * len(here) ** 0.5
-        found[here, 1] -= found[here, 1].mean()
-    return found
 
 
 def _graph_vertices(

@@ -36,8 +36,7 @@ def test_the_tree_of_errors():
     assert mine == set(BUILT_IN)
     for name, built_in in BUILT_IN.items():
         assert issubclass(classes[name], built_in)
-        line = next(x for x in errors.__doc__.splitlines() if f" {name} " in x)
-        assert f"({built_in.__name__})" in line
+        assert classes[name].__doc__
     assert issubclass(UnusedCall, UserWarning)
 
 

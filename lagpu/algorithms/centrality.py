@@ -17,7 +17,7 @@ from lagpu.algorithms.sssp import bellman_ford
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.collection import agg
-from lagpu.dtypes import FP64, INT32, INT64, DType
+from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
 from lagpu.host import progress
 from lagpu.loops.loop import loop
 
@@ -510,7 +510,8 @@ def pagerank(
         sent = _distribution(A, personalization, "personalization", alpha)
     else:
         sent = _distribution(A, dangling, "dangling", alpha)
-    ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
+    ranks = _distribution(A, nstart, "nstart")
+    ranks.name = "ranks"
     out, left, new = (Vector(FP64, n, like=A) for _ in range(3))
     add_up, follow = (
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
@@ -523,12 +524,12 @@ def pagerank(
         out << out.select("valuegt", 0)
     rate = out.apply("truediv", left=alpha).new()
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
-    apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
-    for _ in loop(until_empty=apart, times=max_iter if n else 0):
+    close = Scalar(BOOL, False, name="close")
+    new << ranks.ewise_mult(rate, binary.times)
+    for _ in loop(until=close, times=max_iter if n else 0):
         left(~rate.S, replace=True) << ranks
         lost << 0
         lost(accum=binary.plus) << left.reduce("plus")
-        new << ranks.ewise_mult(rate, binary.times)
         new << follow(new @ A)
         new(accum=binary.plus) << sent.apply("times", right=lost)
         new(accum=binary.plus) << jumps
@@ -536,8 +537,8 @@ def pagerank(
         ranks << ranks.apply("abs")
         moved << ranks.reduce("plus")
         ranks << new
-        apart << moved
-        apart << apart.select("valuege", enough)
+        new << ranks.ewise_mult(rate, binary.times)  # here, in the pass that has the ranks
+        close << (moved < enough)
     if tol is not None:
         _require_converged(n, moved, enough, max_iter, "pagerank: ranks")
     return ranks

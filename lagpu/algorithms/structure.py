@@ -509,17 +509,20 @@ def _scores(A: Matrix, seed: int) -> Vector:
 # ---- triangles of an undirected graph: in total, of each vertex, and as shares of possible ones
 #
 # A product with a mask counts for each edge (i, j) the vertices k that are joined to both i and
-# j. Put the vertices in some order, and let U have the edges (earlier, later) alone. Then each
-# triangle counts once, at one of its edges::
+# j, which finds each triangle six times. Put the vertices in some order, and let U have the edges
+# (earlier, later) alone, and L = U' the others. Then each triangle counts once, at one of its
+# edges::
 #
-#     C<s(U)> = U (+.pair) U'    where i < j < k
-#     D<s(U)> = U (+.pair) U     where i < k < j
+#     C<s(U)> = L' (+.pair) L    where i < j < k
+#     D<s(U)> = L' (+.pair) U    where i < k < j
 #
 # The sum of C is the number of triangles. The sums of the rows of C, the columns of C and the
 # columns of D count the triangles in which a vertex is the first, the middle and the last one.
+# Both halves are selected: columns of L are rows of U, so nothing is sorted.
 
 
 _HUB = 8  # mean degrees from which the largest one makes an order of degrees worth its cost
+_SHORT = 32  # edges that a thread of the gpu backend walks by itself
 
 
 def triangle_count(A: Matrix) -> int:
@@ -823,42 +826,52 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     return inputs.of(A, share, nodes, "square_clustering: nodes")
 
 
-def _upward(A: Matrix) -> Matrix:
-    """Return each edge once, from the earlier vertex to the later one, in some order of vertices.
+def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
+    """Return the edges to earlier vertices, and those to later ones, in some order of vertices.
 
     Where few vertices have most of the edges they are the last ones: then no vertex has edges to
-    many later ones.
+    many later ones. None where no vertex has many edges, so that half of them saves nothing.
     """
     degree = A.reduce_rowwise("plus").new(name="degree")
-    largest = degree.reduce("max").new().value
-    if not largest or largest * A.nrows <= _HUB * A.nvals:
-        return A.select("triu", 1).new(name="U")
+    largest = degree.reduce("max").new().value or 0
+    if largest <= _SHORT:
+        return None
+    if largest * A.nrows <= _HUB * A.nvals:
+        return A.select("tril", -1).new(name="L"), A.select("triu", 1).new(name="U")
     rank = Vector.from_scalar(0, A.nrows, INT64, like=A, name="rank")
     rank << rank.apply("index")
     rank(accum=binary.plus) << degree.apply("times", right=A.nrows)
     rises = rank.outer(rank, "lt").new(mask=A.S, name="rises")
-    U = rises.select("valueeq", True).new(name="U")
-    return U
+    return rises.select("valueeq", False).new(name="L"), rises.select("valueeq", True).new(name="U")
+
+
+def _of_each_edge(A: Matrix) -> Matrix:
+    """Return the number of triangles of each edge, in both directions."""
+    around: Matrix = semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
+    return around
 
 
 def _count(A: Matrix) -> int:
     """Return the number of triangles."""
-    _, C = _first_and_middle(A)
+    halves = _halves(A)
+    if halves is None:
+        return (_of_each_edge(A).reduce("plus").new().value or 0) // 6
+    L, U = halves
+    C = semiring.plus_pair(L.T @ L).new(INT64, mask=U.S, name="C")
     return C.reduce("plus").new().value or 0
-
-
-def _first_and_middle(A: Matrix) -> tuple[Matrix, Matrix]:
-    """Return U, and for each edge the triangles whose first and middle vertex it joins."""
-    U = _upward(A)
-    C: Matrix = semiring.plus_pair(U @ U.T).new(INT64, mask=U.S, name="C")
-    return U, C
 
 
 def _of_each(A: Matrix) -> Vector:
     """Return the number of triangles of each vertex that has one."""
-    U, C = _first_and_middle(A)
-    D = semiring.plus_pair(U @ U).new(INT64, mask=U.S, name="D")
-    count: Vector = C.reduce_rowwise("plus").new(name="count")
+    halves = _halves(A)
+    if halves is None:
+        count: Vector = _of_each_edge(A).reduce_columnwise("plus").new(name="count")
+        count << count.apply("floordiv", right=2)
+        return count
+    L, U = halves
+    C = semiring.plus_pair(L.T @ L).new(INT64, mask=U.S, name="C")
+    D = semiring.plus_pair(L.T @ U).new(INT64, mask=U.S, name="D")
+    count = C.reduce_rowwise("plus").new(name="count")
     count(accum=binary.plus) << C.reduce_columnwise("plus")
     count(accum=binary.plus) << D.reduce_columnwise("plus")
     return count

@@ -9,24 +9,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, semiring
-from lagpu.operations import (
-    Descriptor,
-    Handle,
-    Product,
-    RecordedBody,
-    Rejection,
-    Statement,
-    method_of,
-    operands_of,
-)
 
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what an assignment of a search writes
 MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 
-def method(s: Statement) -> str:
+def method(s: ops.Statement) -> str:
     """Return the name of a statement's operation."""
-    return method_of(s.operation, 1)
+    return ops.method_of(s.operation, 1)
 
 
 def holds(vectors: Iterable[Any], x: Any) -> bool:
@@ -55,14 +45,14 @@ class SearchBody(NamedTuple):
     """
 
     #: (n, n): the product's handle, for which a kernel's caller puts the matrix by columns.
-    A: Handle
+    A: ops.Handle
     #: ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     frontier: Any
     excluded: Any
-    product: Product
+    product: ops.Product
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
-    statements: Sequence[Statement]
+    statements: Sequence[ops.Statement]
     on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
@@ -102,7 +92,7 @@ class SearchBody(NamedTuple):
             if a.target is not self.excluded and not (sums and a.what == VALUE)
         ]
 
-    def on(self, body: RecordedBody, form: Handle = None) -> SearchBody:
+    def on(self, body: ops.RecordedBody, form: ops.Handle = None) -> SearchBody:
         """Return the search of a recorded body; this one has places instead of its handles.
 
         `form` is the matrix by columns; else the search has the product's handle.
@@ -126,79 +116,81 @@ def matched(match: F) -> F:
     """
 
     @functools.wraps(match)
-    def match_once(statements: Sequence[Statement], frontier: Any) -> Any:
-        if not isinstance(statements, RecordedBody):
+    def match_once(statements: Sequence[ops.Statement], frontier: Any) -> Any:
+        if not isinstance(statements, ops.RecordedBody):
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
         key = match_once, place
         if key not in record.found:
             record.found[key] = match(record.statements, place)
         found = record.found[key]
-        return found if isinstance(found, Rejection) else found.on(statements)
+        return found if isinstance(found, ops.Rejection) else found.on(statements)
 
     return cast(F, match_once)
 
 
 @matched
-def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
+def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBody | ops.Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none.
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
-        return Rejection(f"{len(places)} products in the body; a search has one")
+        return ops.Rejection(f"{len(places)} products in the body; a search has one")
     place = places[0]
     out, desc, operation, _ = statements[place]
     assert isinstance(operation, ops.Multiply)
     if out is not frontier or operation.operand is not frontier or operation.transposed:
-        return Rejection("the product does not map the frontier to itself")
+        return ops.Rejection("the product does not map the frontier to itself")
     matrix, product = operation.matrix, operation.product
     if matrix.shape[0] != matrix.shape[1] or any(s.out is matrix for s in statements):
-        return Rejection("the matrix is not square, or the body writes it")
+        return ops.Rejection("the matrix is not square, or the body writes it")
     if product.kernel is not None or product.policy is not None:
-        return Rejection("the product names a kernel or a policy")
+        return ops.Rejection("the product names a kernel or a policy")
     if desc.accum is not None or not desc.replace or desc.mask is None:
-        return Rejection("the product has an accumulator, or no mask with replace")
+        return ops.Rejection("the product has an accumulator, or no mask with replace")
     if not (desc.structure and desc.complement):
-        return Rejection("the product's mask is not the complement of a structure")
+        return ops.Rejection("the product's mask is not the complement of a structure")
     assigned = _assignments(statements, frontier)
-    if isinstance(assigned, Rejection):
+    if isinstance(assigned, ops.Rejection):
         return assigned
     if not any(desc.mask is a.target for a in assigned):
-        return Rejection("the body does not assign to the mask of the product")
+        return ops.Rejection("the body does not assign to the mask of the product")
     assigns_first = place > 0
     if assigns_first and place != len(statements) - 1:
-        return Rejection("the body has assignments both before and after the product")
+        return ops.Rejection("the body has assignments both before and after the product")
     handle: Any = matrix
     return SearchBody(handle, frontier, desc.mask, product, assigned, assigns_first, statements)
 
 
 def _assignments(
-    statements: Sequence[Statement], frontier: Any
-) -> tuple[Assignment, ...] | Rejection:
+    statements: Sequence[ops.Statement], frontier: Any
+) -> tuple[Assignment, ...] | ops.Rejection:
     found: list[Assignment] = []
     for s in statements:
         operation, desc = s.operation, s.desc
         if isinstance(operation, ops.Multiply):
             continue
         if desc.mask is not frontier or not desc.structure or desc.complement:
-            return Rejection(f"{method(s)} is not masked by the frontier's structure")
+            return ops.Rejection(f"{method(s)} is not masked by the frontier's structure")
         if desc.accum is not None or desc.replace or s.out is frontier:
-            return Rejection(f"{method(s)} has an accumulator or replace, or writes the frontier")
+            return ops.Rejection(
+                f"{method(s)} has an accumulator or replace, or writes the frontier"
+            )
         if any(a.target is s.out for a in found):
-            return Rejection("a vector or matrix is assigned twice")
+            return ops.Rejection("a vector or matrix is assigned twice")
         kinds = (ops.Assign, ops.AssignScalar)
         if not isinstance(operation, kinds) or operation.indices is not None:
-            return Rejection(f"{method(s)} assigns neither depth, frontier nor one number")
+            return ops.Rejection(f"{method(s)} assigns neither depth, frontier nor one number")
         if isinstance(operation, ops.Assign):
             if operation.operand is not frontier or operation.transposed:
-                return Rejection("assign assigns neither depth, frontier nor one number")
+                return ops.Rejection("assign assigns neither depth, frontier nor one number")
             found.append(Assignment(s.out, VALUE))
         elif s.assigns_counter:
             found.append(Assignment(s.out, DEPTH))
         elif s.scalars or s.counters:
-            return Rejection("assign_scalar assigns a scalar, or what the counter computes")
+            return ops.Rejection("assign_scalar assigns a scalar, or what the counter computes")
         else:
             found.append(Assignment(s.out, NUMBER, operation.value))
     return tuple(found)
@@ -240,16 +232,16 @@ class RelaxationBody(NamedTuple):
     """The body of a relaxation."""
 
     #: (n, n): as in `SearchBody`.
-    A: Handle
+    A: ops.Handle
     #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
     #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
-    frontier: Handle
-    numbers: Handle
-    worse: Handle
-    product: Product
-    statements: Sequence[Statement]
+    frontier: ops.Handle
+    numbers: ops.Handle
+    worse: ops.Handle
+    product: ops.Product
+    statements: Sequence[ops.Statement]
 
-    def on(self, body: RecordedBody) -> RelaxationBody:
+    def on(self, body: ops.RecordedBody) -> RelaxationBody:
         """Return the relaxation of a recorded body; this one has places instead of its handles."""
         A, frontier, numbers, worse, product, _ = self
         places: tuple[Any, ...] = (A, frontier, numbers, worse)
@@ -257,11 +249,13 @@ class RelaxationBody(NamedTuple):
         return RelaxationBody(A, frontier, numbers, worse, product, body)
 
 
-_NONE = Rejection("")
+_NONE = ops.Rejection("")
 
 
 @matched
-def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
+def match_relaxation(
+    statements: Sequence[ops.Statement], frontier: Any
+) -> RelaxationBody | ops.Rejection:
     """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
 
     The caller puts the matrix by columns in the place of the product's handle.
@@ -274,8 +268,8 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
     if ordered is None or product.kernel is not None or product.policy is not None:
         return _NONE
     expected = [
-        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
-        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
+        (f, ops.Descriptor(worse, False, True, None, True), ops.Assign(f)),
+        (d, ops.Descriptor(f, True, False, None, False), ops.Assign(f)),
         (f, None, multiply._replace(operand=f)),
         (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
     ]
@@ -299,75 +293,77 @@ class SweepBody(NamedTuple):
     vectors that have entries at `here` alone: x, and others written with replace.
     """
 
-    statements: Sequence[Statement]
-    before: Sequence[Statement]
-    product: Statement
+    statements: Sequence[ops.Statement]
+    before: Sequence[ops.Statement]
+    product: ops.Statement
     multiply: ops.Multiply
-    after: Sequence[Statement]
-    replaced: list[Handle]
+    after: Sequence[ops.Statement]
+    replaced: list[ops.Handle]
 
 
 _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
 
 
 def match_sweep(
-    statements: Sequence[Statement], here: Handle, above: Handle
-) -> SweepBody | Rejection:
+    statements: Sequence[ops.Statement], here: ops.Handle, above: ops.Handle
+) -> SweepBody | ops.Rejection:
     """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
-        return Rejection(f"{len(places)} products in the body; a sweep has one")
+        return ops.Rejection(f"{len(places)} products in the body; a sweep has one")
     place = places[0]
     before, product, after = statements[:place], statements[place], statements[place + 1 :]
     for s in (*before, *after):
         if not isinstance(s.operation, _OF_SWEEPS):
-            return Rejection(f"{method(s)} is not among the operations of a fused sweep")
+            return ops.Rejection(f"{method(s)} is not among the operations of a fused sweep")
         if getattr(s.operation, "indices", None) is not None:
-            return Rejection(f"{method(s)} has indices")
+            return ops.Rejection(f"{method(s)} has indices")
     if any(s.out is mask for s in statements for mask in (here, above)):
-        return Rejection("the body writes a mask of the sweep")
+        return ops.Rejection("the body writes a mask of the sweep")
     replaced = _replaced_at_here(before, here)
-    if isinstance(replaced, Rejection):
+    if isinstance(replaced, ops.Rejection):
         return replaced
     assert isinstance(product.operation, ops.Multiply)
     body = SweepBody(statements, before, product, product.operation, after, replaced)
     why = _why_no_product(body, above) or _why_not_after(body, above)
-    return Rejection(why) if why else body
+    return ops.Rejection(why) if why else body
 
 
-def _stays_in(s: Statement, vectors: list[Handle]) -> bool:
+def _stays_in(s: ops.Statement, vectors: list[ops.Handle]) -> bool:
     """Whether a statement's result has entries only where one of these vectors has some."""
-    inside = [holds(vectors, x) for x in operands_of(s.operation)]
+    inside = [holds(vectors, x) for x in ops.operands_of(s.operation)]
     intersects = isinstance(s.operation, ops.Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
 
-def _keeps_to(s: Statement, mask: Handle) -> bool:
+def _keeps_to(s: ops.Statement, mask: ops.Handle) -> bool:
     """Whether a statement is masked by `mask`, whose values are all True, not by ``~mask``."""
     return s.desc.mask is mask and not s.desc.complement
 
 
-def _replaced_at_here(before: Sequence[Statement], here: Handle) -> list[Handle] | Rejection:
+def _replaced_at_here(
+    before: Sequence[ops.Statement], here: ops.Handle
+) -> list[ops.Handle] | ops.Rejection:
     """Return the vectors that are replaced at `here`, or why a statement does not fit."""
-    replaced: list[Handle] = []
-    seen: list[Handle] = []  # read or written before they are replaced
+    replaced: list[ops.Handle] = []
+    seen: list[ops.Handle] = []  # read or written before they are replaced
     for s in before:
         desc = s.desc
         inside = desc.mask is None and _stays_in(s, [here, *replaced])
         if not _keeps_to(s, here) and not (inside and desc.accum is not None):
-            return Rejection(f"{method(s)} before the product is not masked by here")
-        seen += operands_of(s.operation)
+            return ops.Rejection(f"{method(s)} before the product is not masked by here")
+        seen += ops.operands_of(s.operation)
         if desc.replace and not holds(replaced, s.out):
             if desc.accum is not None or holds(seen, s.out):
                 why = f"{method(s)} replaces a vector that the body reads or writes earlier"
-                return Rejection(why)
+                return ops.Rejection(why)
             replaced.append(s.out)
         else:
             seen.append(s.out)
     return replaced
 
 
-def _why_no_product(body: SweepBody, above: Handle) -> str:
+def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
     """Return why a product does not fit, or an empty string."""
     s, before = body.product, body.before
     A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
@@ -377,14 +373,14 @@ def _why_no_product(body: SweepBody, above: Handle) -> str:
         return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
         return "the product and a statement before it write the same vector"
-    if any(holds(operands_of(b.operation), s.out) for b in before) and s.out.nvals:
+    if any(holds(ops.operands_of(b.operation), s.out) for b in before) and s.out.nvals:
         return "the product's output has entries before the sweep, and the body reads them"
     if product.kernel is not None or product.policy is not None:
         return "the product names a kernel or a policy"
     return "the matrix has more than 2**31 rows" if max(A.shape) >= 2**31 else ""
 
 
-def _why_not_after(body: SweepBody, above: Handle) -> str:
+def _why_not_after(body: SweepBody, above: ops.Handle) -> str:
     """Return why a statement after the product does not fit, or an empty string."""
     y = body.product.out
     for s in body.after:

@@ -478,9 +478,6 @@ class Backend(Protocol):
     def vector_head(self, v: Handle, count: int) -> tuple[Array, Array]:
         """Return (indices, values) of the first `count` entries, without copying the others."""
 
-    def matrix_corner(self, A: Handle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        """Return (rows, columns, values) of the entries in the first rows and columns."""
-
     def nvals(self, x: Handle) -> int:
         """Return the number of entries of a vector or matrix."""
 
@@ -504,9 +501,6 @@ class Backend(Protocol):
 
     def wait(self, x: Handle) -> None:
         """Return when all operations that make a vector or matrix have ended."""
-
-    def vector_resized(self, v: Handle, size: int) -> Handle:
-        """Return a vector of this size with the entries of `v` that lie in it."""
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Handle, i: int, value: Any) -> None:

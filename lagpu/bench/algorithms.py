@@ -277,14 +277,9 @@ def run(
     and `bytes` is the memory on the device, the graph included. `checked` is true if another system
     gave the same answer, or the answer was proved.
 
-    `keep` is called with the report after each graph, and before an error ends the run.
-
-    Raises
-    ------
-    CheckFailed
-        If two systems contradict each other, or an answer is proved wrong.
-    LagpuError
-        For wrong input, before anything runs.
+    `keep` is called with the report after each graph, and before an error ends the run:
+    `CheckFailed` if two systems contradict each other, or an answer is proved wrong. Wrong input is
+    refused before anything runs.
     """
     if not plan.graphs:
         raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")

@@ -25,14 +25,15 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.catalog import climbed
-from lagpu.core import Matrix, Vector
+from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.generators import edges as on_device
-from lagpu.generators import parts, path
-from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu
+from lagpu.generators import edges as drawing
+from lagpu.generators import path
+from lagpu.generators.edges import LARGEST_SCALE, count, parts_of
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job, progress
 from lagpu.io import csc
+from lagpu.io.arrays import is_on_gpu
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 
@@ -68,7 +69,14 @@ def run(
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     say("kernel 1: construction")
     construction, A = wall(tuples.searched)
-    keys = _roots(tuples.linked(A.nrows), roots, first_seed)
+    linked = tuples.linked(A.nrows)
+    if roots is not None and 0 < linked.size < roots:
+        raise InvalidValue(
+            f"graph500: {roots} roots, but only {linked.size} vertices have an edge to another. "
+            "Give fewer, or use a larger scale."
+        )
+    refusal = "graph500: there are only self-loops. Use a larger scale."
+    keys = drawn(linked, _ROOTS if roots is None else roots, first_seed, refusal)
     algorithms.bfs_parents(A, keys[0])
     times: list[float] = []
     edges: list[int] = []
@@ -77,7 +85,10 @@ def run(
         say(f"kernel 2: search {number} of {len(keys)}")
         ms, parents = wall(functools.partial(algorithms.bfs_parents, A, root))
         times.append(ms / 1e3)
-        ms, m = wall(functools.partial(_proof, tuples, root, parents))
+        dense = np.full(parents.size, -1, np.int64)
+        reached, values = parents.to_coo()
+        dense[reached] = values
+        ms, m = wall(functools.partial(tuples.validate, root, dense))
         validations.append(ms / 1e3)
         edges.append(m)
     say("proving the last search again, on the graph")
@@ -98,16 +109,6 @@ def run(
     ]
     known = {name: None if value != value else value for name, value in fields.items()}
     return {**envelope([place], {}), "fields": known, "searches": searches}
-
-
-def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
-    if number is not None and 0 < candidates.size < number:
-        raise InvalidValue(
-            f"graph500: {number} roots, but only {candidates.size} vertices have an edge to "
-            "another. Give fewer, or use a larger scale."
-        )
-    refusal = "graph500: there are only self-loops. Use a larger scale."
-    return drawn(candidates, _ROOTS if number is None else number, seed, refusal)
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
@@ -155,13 +156,6 @@ def lines(fields: dict[str, float | None]) -> list[str]:
     return found
 
 
-def _proof(tuples: Tuples, root: int, parents: Vector) -> int:
-    indices, values = parents.to_coo()
-    dense = np.full(parents.size, -1, np.int64)
-    dense[indices] = values
-    return tuples.validate(root, dense)
-
-
 class Tuples:
     """The raw tuples of a graph, self-loops and duplicates included.
 
@@ -176,7 +170,7 @@ class Tuples:
     def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
         """Return the tuples of `lagpu.generators.kronecker`."""
         if place.capabilities.parts is not None:
-            return cls(place, parts.kronecker_tuples(scale, edge_factor, seed, place))
+            return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
         return cls(place, {0: kronecker_tuples(scale, edge_factor, seed=seed, backend=place)})
 
     def matrix(self) -> Matrix:
@@ -186,10 +180,8 @@ class Tuples:
             return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
 
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
-        if self._place.capabilities.parts is not None:
-            return parts.undirected(self._slices, n, self._place)
-        if is_on_gpu(self._place):
-            return on_device.undirected(*self._slices[0], n, self._place)
+        if self._place.capabilities.parts is not None or is_on_gpu(self._place):
+            return drawing.undirected(self._slices, n, self._place)
         return csc.undirected(*self._slices[0], n).matrix(self._place)
 
     def searched(self) -> Matrix:
@@ -234,9 +226,8 @@ class Tuples:
             with nullcontext() if device is None else device.alone():
                 return work(np if device is None else device.xp, *self._slices[piece])
 
-        if self._place.capabilities.parts is None:
-            return [on_piece(self._place, 0)]
-        return self._place.capabilities.parts.gather(on_piece)
+        found: list[Any] = parts_of(self._place).gather(on_piece)
+        return found
 
 
 def _host(array: Array) -> Array:

@@ -116,13 +116,7 @@ class HostGraph(Columns):
         col_ptr, row_idx, _ = A.to_csc()
         if A.nrows < 2**31:
             row_idx = row_idx.astype(np.int32)
-        n, symmetric = A.nrows, A.is_symmetric
-        in_degree = np.diff(col_ptr)
-        out_degree = in_degree if symmetric else np.bincount(row_idx, minlength=n)
-        has_loop = np.zeros(n, bool)
-        has_loop[A.diag().to_coo()[0]] = True
-        facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
-        return cls(col_ptr, row_idx, facts)
+        return cls(col_ptr, row_idx, Facts.of(A))
 
     def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
         """Return distinct random vertices of the largest component, each with an edge to another.
@@ -134,12 +128,6 @@ class HostGraph(Columns):
         if labels.size:
             candidates = candidates[labels == np.bincount(labels).argmax()]
         return drawn(candidates, count, seed)
-
-    def edges_from(self, reached: Array) -> int:
-        """Return the number of edges from a list of reached vertices, each edge counted once."""
-        mark = np.zeros(self.facts.vertices, bool)
-        mark[reached] = True
-        return self.facts.edges_from(mark)
 
 
 def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
@@ -180,31 +168,26 @@ def make(
     """Make or read a graph, without its values, and write all that its measurement needs."""
     A = load(graph, place, seed=seed, renumber=renumber)
     host = HostGraph.of(A)
-    facts = _summary(Path(graph).name, A, host, seed)
-    arrays = {"col_ptr": host.col_ptr, "row_idx": host.row_idx, "weights": _weights(*host.columns)}
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    (folder / "facts.json").write_text(json.dumps(asdict(facts)), "utf-8")
-    return facts
-
-
-def _summary(graph: str, A: Matrix, host: HostGraph, seed: int | None) -> Summary:
-    known = host.facts
+    known, n, acyclic = host.facts, A.nrows, False
     hub = int(np.argmax(known.out_degree - known.has_loop))
     reached, levels = algorithms.bfs_levels(A, hub).to_coo()
-    n = known.vertices
     sources = drawn(reached if len(reached) > 1 else reached[:0], SOURCES, seed)
-    connected, acyclic = len(reached) == n, False
+    connected = len(reached) == n
     if not known.symmetric:
         sources = [hub, *(v for v in sources if v != hub)][:SOURCES]
         connected = connected and algorithms.bfs_levels(A.T.new(), hub).nvals == n
         if not known.has_loop.any():
             parts, _ = sp.csgraph.connected_components(host.rows, connection="strong")
             acyclic = bool(parts == n)
-    return Summary(
-        graph, n, known.entries, known.edges, known.symmetric, acyclic, connected,
+    facts = Summary(
+        Path(graph).name, n, known.entries, known.edges, known.symmetric, acyclic, connected,
         int(levels.max()), n - len(reached), sources,
     )  # fmt: skip
+    arrays = {"col_ptr": host.col_ptr, "row_idx": host.row_idx, "weights": _weights(*host.columns)}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    (folder / "facts.json").write_text(json.dumps(asdict(facts)), "utf-8")
+    return facts
 
 
 def _weights(col_ptr: Array, row_idx: Array) -> Array:

@@ -286,9 +286,12 @@ def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
 
 def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Report:
     """Return a report without rows: machine, commit, date and versions."""
+    info = Path("/proc/cpuinfo")  # of Linux
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     machine: dict[str, str] = {
         "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _processor(),
+        "cpu": next(models, platform.processor() or "unknown"),
         "cores": str(os.cpu_count()),
     }
     for place in backends:
@@ -299,15 +302,6 @@ def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Repo
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions.versions() | others,
     }
-
-
-def _processor() -> str:
-    """Return the name of the processor from Linux, or as Python knows it."""
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.exists() else []:
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
 
 
 def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> FittingTable:

@@ -40,13 +40,7 @@ QUESTIONS = (*(row for row in ALGORITHMS if not row.measured_as), *map(_product,
 
 
 def chosen(names: Sequence[str]) -> list[Algorithm]:
-    """Return the questions about some algorithms; ``all`` or an empty list means every one.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown name; the message lists the valid ones.
-    """
+    """Return the questions about some algorithms; ``all`` or an empty list means every one."""
     known = list(dict.fromkeys(row.name for row in QUESTIONS))
     others = {row.name: row.measured_as for row in ALGORITHMS if row.name not in known}
     words = [word for text in names for word in text.split(",")] or ["all"]

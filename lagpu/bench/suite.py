@@ -90,7 +90,7 @@ class Tested:
             samples.append(sample)
             found = read(root, result)
             if root not in self.edges:
-                self.edges[root] = self.host.edges_from(found[0])
+                self.edges[root] = self.host.facts.edges_from(found[0])
             refusal = refusal or self.found.compare(root, output, who, *found)
         return samples, refusal, found
 
@@ -149,11 +149,6 @@ def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
     without a device; `checked` is true if the result of the last root is proved and the results of
     all roots equal those of the rows before. In recorded rows of other systems, what was not
     measured is None.
-
-    Raises
-    ------
-    LagpuError
-        For wrong input, before anything runs.
     """
     if plan.renumber and not plan.graphs:
         raise InvalidValue("--renumber: the default graphs are made. Name a file, or leave it out.")

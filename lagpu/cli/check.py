@@ -92,7 +92,7 @@ def check(
 
 
 def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
-    """Return a result whose values are numbers; anything else is no result, right or wrong."""
+    """Return a result, whose values must be numbers."""
     require_no_device(path)
     if is_matrix:
         found = io.read(path, backend="cpu", directed=True)
@@ -121,7 +121,10 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
     found: dict[str, Any] = {"graph": graph, "checked": True}
     if start is not None:
         found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
-    rows = {name: _rows(report) for name, report in reports.items()}
+    rows: dict[str, list[checkers.CheckReport]] = {}  # of each search
+    for name, report in reports.items():
+        of_each = report if isinstance(report, tuple) else (report,)
+        rows[name] = [row for row in of_each if isinstance(row, checkers.CheckReport)]
     far = next(filter(None, rows.values()), None)
     if far is not None:
         found |= {
@@ -140,12 +143,6 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
         show(f"{name}: passed", *(f"  {rule}" for rule in lines))
     if far is not None:
         show(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
-
-
-def _rows(report: Any) -> list[checkers.CheckReport]:
-    """Return the report of each search; an empty list for results that are not searches."""
-    rows = report if isinstance(report, tuple) else (report,)
-    return [row for row in rows if isinstance(row, checkers.CheckReport)]
 
 
 def crosscheck(

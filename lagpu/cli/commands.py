@@ -76,9 +76,8 @@ def flag(name: str, help: str) -> Declared:
     return value(bool, False, help, name)
 
 
-def source(help: str = "Vertex to start from.") -> Declared:
-    """Return the option ``--source``, which may be left out."""
-    return option(str, help, "--source", "-s", metavar="VERTEX")
+_START = "Vertex to start from."
+_VERTEX = {"metavar": "VERTEX"}
 
 
 # The suffixes are those of lagpu.io.formats, whose import would take time (a test compares).
@@ -94,7 +93,7 @@ _GRAPH_HELP = (
 #: The options that several commands have, by the names of their values.
 OPTIONS: dict[str, Declared] = {
     "graph": argument("GRAPH", _GRAPH_HELP),
-    "source": source(),
+    "source": option(str, _START, "--source", "-s", **_VERTEX),
     "sources": option(str, "Several vertices, as in 0,5,9: levels from the nearest."),
     "each": flag("--each", "A search from each of --sources, all at once."),
     "backend": value(
@@ -308,7 +307,7 @@ row(
         "compared with its eager ones.",
     ),
     output=option(Output, "For bfs: levels, parents, or paths.", metavar="WHAT"),
-    target=option(str, "For path.", "--target", "-t", metavar="VERTEX"),
+    target=option(str, "For path.", "--target", "-t", **_VERTEX),
 )
 row(
     "selftest",
@@ -431,42 +430,20 @@ _OPTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The algorithm of a command, with its proof and its output.
+    """The algorithm of a command, with its proof and its output."""
 
-    Attributes
-    ----------
-    algorithm : str
-        Name of a function of `lagpu.algorithms`.
-    facts : callable
-        Returns the facts to print of (result, *vertices); a list of pairs is a ranking of vertices.
-    more : dict
-        Further arguments of the algorithm.
-    vertices : dict
-        The vertices that the user names, by option: the arguments after the matrix.
-    call : callable, optional
-        Is called with (matrix, *vertices) in place of the algorithm.
-    prove : callable, optional
-        Checks (`lagpu.check`, matrix, *vertices, result), in place of `lagpu.catalog.PROOFS`.
-    vector : callable
-        Returns what is saved of a result, or None.
-    of_vertices : bool
-        Whether the values of the result are vertices.
-    dup_op : str, optional
-        Combines the weights of an edge that a file gives twice; by default they are summed.
-    seed_for : str
-        What the seed is for, besides a generated graph.
-    """
-
-    algorithm: str
+    algorithm: str  # a function of `lagpu.algorithms`
+    # The facts to print of (result, *vertices); a list of pairs is a ranking of vertices.
     facts: Callable[..., dict[str, Any]] = lambda _: {}
-    more: dict[str, Any] = field(default_factory=dict)
-    vertices: dict[str, str] = field(default_factory=dict)
-    call: Callable[..., Any] | None = None
+    more: dict[str, Any] = field(default_factory=dict)  # further arguments of the algorithm
+    vertices: dict[str, str] = field(default_factory=dict)  # after the matrix, by option
+    call: Callable[..., Any] | None = None  # of (matrix, *vertices), in place of the algorithm
+    # Checks (`lagpu.check`, matrix, *vertices, result), in place of `lagpu.catalog.PROOFS`.
     prove: Callable[..., Any] | None = None
-    vector: Callable[[Any], Any] = lambda found: found
-    of_vertices: bool = False
-    dup_op: str | None = None
-    seed_for: str = ""
+    vector: Callable[[Any], Any] = lambda found: found  # what is saved of a result, or None
+    of_vertices: bool = False  # whether the values of the result are vertices
+    dup_op: str | None = None  # of the weights of an edge that a file gives twice: else their sum
+    seed_for: str = ""  # what the seed is for, besides a generated graph
 
     def run(self, A: Matrix, *vertices: Any) -> Any:
         """Return the result of the algorithm."""
@@ -501,7 +478,7 @@ def _algorithm(
     return register
 
 
-_SOURCE = value(str, REQUIRED, "Vertex to start from.", "--source", "-s", metavar="VERTEX")
+_SOURCE = value(str, REQUIRED, _START, "--source", "-s", **_VERTEX)
 _SEED = option(int, "Seed of a generated graph, and of the algorithm.", min=0)
 
 
@@ -664,7 +641,7 @@ def components(strong: bool, method: Method | None) -> Job:
 @_algorithm(
     save=False,
     pseudo=flag("--pseudo", "Estimate by a few searches: two vertices far apart."),
-    source=source("Where --pseudo begins; by default 0."),
+    source=option(str, "Where --pseudo begins; by default 0.", "--source", "-s", **_VERTEX),
 )
 def diameter(pseudo: bool, source: str | None) -> Job:
     """Find the largest distance between two vertices of a graph."""
@@ -693,7 +670,7 @@ def diameter(pseudo: bool, source: str | None) -> Job:
 @_algorithm(
     save=False,
     source=_SOURCE,
-    target=value(str, REQUIRED, "Vertex to reach.", "--target", "-t", metavar="VERTEX"),
+    target=value(str, REQUIRED, "Vertex to reach.", "--target", "-t", **_VERTEX),
     weight=flag("--weight", "The path of least length over the weights, as sssp has them."),
 )
 def path(source: str, target: str, weight: bool) -> Job:

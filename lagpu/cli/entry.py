@@ -63,8 +63,11 @@ def main(args: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     try:
         with interruptible():
-            code = _run([word for word in words if word != "--debug"])
+            given = [word for word in words if word != "--debug"]
+            code = _command()(given, prog_name="lagpu", standalone_mode=False)  # errors propagate
         sys.stdout.flush()
+    except SystemExit as ended:  # completion
+        code = ended.code
     except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,16 +81,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     if code == INTERRUPTED:
         _print_error("interrupted.", KeyboardInterrupt())
-    return code
-
-
-def _run(words: list[str]) -> int:
-    """Run typer so that errors propagate; a command that ends early returns its code."""
-    try:
-        found = _command()(words, prog_name="lagpu", standalone_mode=False)
-    except SystemExit as ended:  # completion
-        return int(ended.code or 0)
-    return found if isinstance(found, int) else 0
+    return code if isinstance(code, int) else 0  # a command that ends early has a code
 
 
 @functools.cache
@@ -108,23 +102,17 @@ def _command() -> Any:
 
 
 def _invoke(invoke: Callable[[Any], Any], context: Any) -> Any:
-    """Run a command; the processes of its grid see whether they were given the same."""
-    _warn_without_grid(context)
-    with running(_given(context)):
-        return invoke(context)
+    """Run a command; the processes of its grid see whether they were given the same.
 
-
-def _warn_without_grid(context: Any) -> None:
-    """Print in the first of several processes that none of them shares the work with the others.
-
-    Such a job is no error, but mostly a forgotten option: each result is right, and one is printed.
+    Several processes that each do the whole work are not an error, but usually a forgotten option:
+    the first one prints a warning.
     """
-    job, given = launched(), context.params
-    if job is None or job.rank or given.get("grid", "") is not None:
-        return
-    if not str(given.get("backend")).startswith("grid"):
+    job, grid, backend = launched(), context.params.get("grid", ""), context.params.get("backend")
+    if job is not None and not job.rank and grid is None and not str(backend).startswith("grid"):
         who = f"{job.size} processes each do all of this"
         print(f"lagpu: {who}; --grid all shares it out.", file=sys.stderr, flush=True)
+    with running(_given(context)):
+        return invoke(context)
 
 
 def _given(context: Any) -> list[str]:

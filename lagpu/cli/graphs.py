@@ -195,7 +195,25 @@ def info(options: Options, as_json: bool) -> None:
     """Print the sizes, the degrees and the memory of a graph, on a grid of each piece too."""
     A = load(options).A
     facts = facts_of(A)
-    found = _summary(options.graph, facts)
+    degree, loops = facts.out_degree, facts.has_loop
+    csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
+    one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
+    found: dict[str, Any] = {
+        "graph": options.graph,
+        "vertices": facts.vertices,
+        "edges": facts.edges,
+        "edges_kind": facts.kind,
+        "entries": facts.entries,
+        "symmetric": facts.symmetric,
+        "self_loops": int(loops.sum()),
+        "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
+        "degree_min": int(degree.min()),
+        "degree_mean": float(degree.mean()),
+        "degree_max": int(degree.max()),
+        "csc_bytes": csc,
+        "bfs_bytes": search,
+        "bfs_bytes_csc": search if facts.symmetric else one_form,
+    }
     pieces = _pieces(A)
     if pieces:
         found["pieces"] = pieces
@@ -216,37 +234,15 @@ def info(options: Options, as_json: bool) -> None:
         f"{decimal(found['bfs_bytes'])} with a search for levels on gpu",
     }
     if not facts.symmetric:
-        one_form = decimal(found["bfs_bytes_csc"])
-        lines["memory"] += f", {one_form} with one that only pulls (--orientation csc)"
+        size = decimal(found["bfs_bytes_csc"])
+        lines["memory"] += f", {size} with one that only pulls (--orientation csc)"
     if pieces:
-        entries, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
+        most, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
         lines["pieces"] = (
-            f"{len(pieces)} of {A.backend.name}, each with at most {entries:,} entries, "
+            f"{len(pieces)} of {A.backend.name}, each with at most {most:,} entries, "
             f"{decimal(nbytes)} as columns without values"
         )
     print_lines(lines)
-
-
-def _summary(graph: str, facts: Facts) -> dict[str, Any]:
-    degree, loops = facts.out_degree, facts.has_loop
-    csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
-    one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
-    return {
-        "graph": graph,
-        "vertices": facts.vertices,
-        "edges": facts.edges,
-        "edges_kind": facts.kind,
-        "entries": facts.entries,
-        "symmetric": facts.symmetric,
-        "self_loops": int(loops.sum()),
-        "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
-        "degree_min": int(degree.min()),
-        "degree_mean": float(degree.mean()),
-        "degree_max": int(degree.max()),
-        "csc_bytes": csc,
-        "bfs_bytes": search,
-        "bfs_bytes_csc": search if facts.symmetric else one_form,
-    }
 
 
 def _pieces(A: Matrix) -> list[dict[str, int]]:

@@ -76,7 +76,15 @@ def bench(
         places = tuple(backend or ("auto", "cpu"))
         common |= {name: value for name, value in times.items() if value is not None}
         family = algorithms.Plan(graphs or (), algorithm, places, **common)
-        _measure("bench", json_file, lambda *how: algorithms.run(family, *how), _show_family)
+
+        def show_family(found: Report) -> None:
+            show(
+                *algorithms.tables(found["rows"]),
+                "ms until the device has ended, device time in brackets; ? if no other system "
+                f"confirms the answer; {machine_line(found)}",
+            )
+
+        _measure("bench", json_file, lambda *how: algorithms.run(family, *how), show_family)
         return
     _refuse_options("with --algorithm", times)
     plan = suite.Plan(
@@ -110,14 +118,6 @@ def _refuse_options(when: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value not in (None, []):
             raise InvalidValue(f"--{name}: is only for lagpu bench {when}. Leave it out.")
-
-
-def _show_family(found: Report) -> None:
-    show(
-        *algorithms.tables(found["rows"]),
-        "ms until the device has ended, device time in brackets; ? if no other system confirms "
-        f"the answer; {machine_line(found)}",
-    )
 
 
 def run_graph500(json_file: Path | None, **how: Any) -> None:

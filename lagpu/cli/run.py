@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
-from lagpu.host.files import replacing
+from lagpu.host.files import os_errors_named, replacing
 from lagpu.host.fitting import FittingTable
 from lagpu.observe.step import step
-from lagpu.observe.step.drawing import page, require_size
+from lagpu.observe.step.drawing import page_of_runs, require_size
 from lagpu.observe.trace import Row, Trace, trace
 
 # The longest run that is repeated, to be timed without what only the first one does; and where
@@ -132,13 +131,13 @@ class Command:
         else:
             self.print(found)
         if trace_file is not None:
-            with _writing("--trace", trace_file):
+            with os_errors_named("--trace", trace_file):
                 self.write_trace(found, measured, trace_file)
         if step_file is not None:
             steps = step(lambda: job.run(A, *start))
             shown = {"graph": options.graph, "on": A.backend.name}
-            html = page(steps, self.title(start), shown, what="--step")
-            with _writing("--step", step_file), replacing(step_file) as stream:
+            html = page_of_runs({(): steps}, self.title(start), shown, what="--step")
+            with os_errors_named("--step", step_file), replacing(step_file) as stream:
                 stream.write(html.encode())
         files = {"--save": saved, "--trace": trace_file, "--step": step_file}
         console.print_written(files, as_json=as_json)
@@ -217,7 +216,13 @@ class Command:
         rankings = {name: lines.pop(name) for name in [*lines] if _is_ranking(lines[name])}
         console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
         if rankings:
-            console.show(_ranked(rankings))
+            names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
+            table = FittingTable("vertex", *names)  # with further numbers of the same vertices
+            for pairs in zip(*rankings.values(), strict=True):
+                table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
+            if table.row_count == TOP:
+                table.caption = f"the {TOP} largest"
+            console.show(table)
 
 
 def _load_and_time(found: dict[str, Any], what: str, when: str) -> dict[str, str]:
@@ -241,17 +246,6 @@ def _named(found: dict[str, Any], names: Names) -> dict[str, Any]:
     return {name: shown(name, value) for name, value in found.items()}
 
 
-def _ranked(rankings: dict[str, list[list[Any]]]) -> FittingTable:
-    """Return the table of a ranking, with further numbers of the same vertices."""
-    names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
-    table = FittingTable("vertex", *names)
-    for pairs in zip(*rankings.values(), strict=True):
-        table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
-    if table.row_count == TOP:
-        table.caption = f"the {TOP} largest"
-    return table
-
-
 def _is_ranking(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], list)
 
@@ -266,14 +260,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return str(value)
-
-
-@contextmanager
-def _writing(option: str, file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error
 
 
 # ---- ``lagpu bfs``: measure a search, and show the cost of each level
@@ -331,12 +317,15 @@ class Search(Command):
             self.job.run(A, *start)
         with trace() as traced:
             self.job.run(A, *start)
-        depth = _depth(A, start[0], traced)
+        if traced.totals().unlogged:  # no rows by level; another search has the same depth
+            depth = int(algorithms.bfs_levels_multi(A, start[0]).reduce("max").new().value)
+        else:  # levels that did not fit the log included
+            a_level = sum(row.level == 0 for row in traced.rows)
+            unrecorded = traced.totals().unrecorded // max(a_level, 1)
+            depth = len(_products(traced)) + unrecorded - 1
         traversed = count = 0
         for vertices in _rows(result):
-            reached = np.zeros(facts.vertices, bool)
-            reached[vertices] = True
-            traversed += facts.edges_from(reached)
+            traversed += facts.edges_from(vertices)
             count += len(vertices)
         begin = {"sources": start[0], "each": self.begin.each}
         return Measured(
@@ -406,14 +395,6 @@ def _rows(result: Vector | Matrix) -> list[np.ndarray[Any, Any]]:
 
 def _products(traced: Trace) -> list[Row]:
     return [row for row in traced.rows if row.method in ("mxv", "matrix_mxm")]
-
-
-def _depth(A: Matrix, start: Any, traced: Trace) -> int:
-    """Return the last level, levels that did not fit the log included."""
-    if traced.totals().unlogged:  # no rows by level; another search has the same depth
-        return int(algorithms.bfs_levels_multi(A, start).reduce("max").new().value)
-    a_level = sum(row.level == 0 for row in traced.rows)
-    return len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
 
 
 def _begin(found: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends, errors, operations
+from lagpu import backends, errors
+from lagpu import operations as ops
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Parameterized, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
@@ -19,13 +20,6 @@ from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, ob
 from lagpu.core.recorder import current_observer, current_recorder, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
-from lagpu.operations import (
-    BoundOperator,
-    Counter,
-    CounterRef,
-    ScalarRef,
-    ScalarValue,
-)
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -193,12 +187,12 @@ def scalar_value(value: Any, dtype: DType, what: str, *, now: bool = False) -> A
             return number
     if type(value) is float and dtype is FP64:
         return np.float64(value)
-    if type(value) is Counter:
+    if type(value) is ops.Counter:
         found = scalar_value(value.first, dtype, what)  # raises if it does not fit
         if now or current_recorder() is None:
             return found
         read = functools.partial(scalar_value, dtype=dtype, what=what)
-        return CounterRef(dtype, value.formula, read)
+        return ops.CounterRef(dtype, value.formula, read)
     return _scalar(value, dtype, what, now)
 
 
@@ -217,9 +211,9 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
 def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     scalar_dtype(value, dtype, what)  # raises unless it is a number
     data = getattr(value, "data", None)
-    if not now and type(data) is ScalarValue and _is_read_later(data):
+    if not now and type(data) is ops.ScalarValue and _is_read_later(data):
         read = functools.partial(_scalar, value, dtype, what, True)
-        return ScalarRef(data, dtype, value.name, read)
+        return ops.ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
         raise errors.EmptyObject(
@@ -243,7 +237,7 @@ def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     return dtype.numpy.type(number)
 
 
-def _is_read_later(x: ScalarValue) -> bool:
+def _is_read_later(x: ops.ScalarValue) -> bool:
     """Whether the next statement refers to a scalar, as the host has no value yet."""
     if current_recorder() is not None or queue.writes(x):
         return True
@@ -253,7 +247,7 @@ def _is_read_later(x: ScalarValue) -> bool:
 def as_fill(value: Any, dtype: DType) -> Any:
     """Return the value of missing entries as a NumPy scalar; one of a `Scalar` must fit, too."""
     found = object_of(value)
-    number = found.value if isinstance(getattr(found, "data", None), ScalarValue) else found
+    number = found.value if isinstance(getattr(found, "data", None), ops.ScalarValue) else found
     return scalar_value(found if number is None else number, dtype, "to_dense")
 
 
@@ -264,7 +258,7 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
     """
     if type(value) is float:
         return like if like.is_float else FP64
-    value = value.first if type(value) is Counter else value
+    value = value.first if type(value) is ops.Counter else value
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, int):
@@ -471,9 +465,9 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
+def _of_one(op: UnaryOp, dtype: DType) -> ops.BoundOperator:
     """Return an operator of one operand of type `dtype`."""
-    return BoundOperator(op, *op.types(dtype))
+    return ops.BoundOperator(op, *op.types(dtype))
 
 
 def _applied(op: Any, alone: bool) -> Any:
@@ -493,7 +487,7 @@ def _applied(op: Any, alone: bool) -> Any:
 PLAIN = frozenset((int, float))
 
 
-def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
+def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     number = right if left is None else left
     if (
@@ -506,7 +500,7 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     return _bound(dtype, op, left, right)
 
 
-def _bound(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
+def _bound(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOperator:
     if type(op) is not BinaryOp:
         op = _applied(op, left is None and right is None)
     if isinstance(op, UnaryOp):
@@ -519,7 +513,7 @@ def _bound(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
         if left is not None:
             raise errors.DomainMismatch(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
-        return BoundOperator(op, domain, op.result(domain), None, thunk)
+        return ops.BoundOperator(op, domain, op.result(domain), None, thunk)
     op = binary_operator(op)
     if (left is None) == (right is None):
         raise errors.DomainMismatch(
@@ -528,7 +522,9 @@ def _bound(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
-    return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
+    return ops.BoundOperator(
+        op, domain, result, *((None, number) if left is None else (number, None))
+    )
 
 
 _bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)
@@ -614,8 +610,8 @@ def from_rows(
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
         out = backend.matrix(dtype, shape)
         by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
-        transpose = operations.Assign(by_rows, None, True)
-        backend.execute(operations.Statement(out, operations.Descriptor(), transpose, dtype))
+        transpose = ops.Assign(by_rows, None, True)
+        backend.execute(ops.Statement(out, ops.Descriptor(), transpose, dtype))
         return out
     columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
     return backend.matrix_from_csc(*columns, dtype, shape)

@@ -20,7 +20,7 @@ from lagpu.core.views import MatrixIndex, TransposedMatrix
 from lagpu.dtypes import INT64, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, ReduceRows
+from lagpu.operations import Assign, Descriptor, Extract, ExtractElement, ReduceRows, Statement
 
 Array = np.ndarray[Any, Any]
 
@@ -178,15 +178,19 @@ class Matrix(Collection, MatrixOperand):
         dtype: Any,
         name: str | None = None,
         symmetric: bool | None = None,
+        by_rows: bool = False,
     ) -> Matrix:
         """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
-        ptr, idx, values = (arguments.array_of(x, place, "from_csc") for x in arrays)
-        (n, m), ptr, idx = arguments.check_compressed(
-            ptr, idx, shape[1], shape[0], "from_csc", place.device
-        )
-        what, kind = arguments.as_values(values, dtype, len(idx), "from_csc")
-        data = place.matrix_from_csc(ptr, idx, what, kind, (m, n), symmetric)
-        return cls._of(data, kind, (m, n), place, name)
+        what, (m, n) = ("from_csr", shape[::-1]) if by_rows else ("from_csc", shape)
+        ptr, idx, values = (arguments.array_of(x, place, what) for x in arrays)
+        (n, m), ptr, idx = arguments.check_compressed(ptr, idx, n, m, what, place.device)
+        values, kind = arguments.as_values(values, dtype, len(idx), what)
+        if by_rows:
+            data, size = arguments.from_rows(place, ptr, idx, values, kind, (n, m)), (n, m)
+        else:
+            size = m, n
+            data = place.matrix_from_csc(ptr, idx, values, kind, size, symmetric)
+        return cls._of(data, kind, size, place, name)
 
     @classmethod
     def from_csr(
@@ -203,16 +207,8 @@ class Matrix(Collection, MatrixOperand):
         name: str | None = None,
     ) -> Matrix:
         """Return a matrix of compressed sparse rows; see `from_csc`."""
-        place = backends.choose(like, backend)
-        ptr, idx, values = (
-            arguments.array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values)
-        )
-        shape, ptr, idx = arguments.check_compressed(
-            ptr, idx, nrows, ncols, "from_csr", place.device
-        )
-        what, kind = arguments.as_values(values, dtype, len(idx), "from_csr")
-        data = arguments.from_rows(place, ptr, idx, what, kind, shape)
-        return cls._of(data, kind, shape, place, name)
+        place, arrays = backends.choose(like, backend), (row_ptr, col_idx, values)
+        return cls._from_csc(place, arrays, (nrows, ncols), dtype, name, by_rows=True)
 
     @classmethod
     def from_dcsr(
@@ -474,6 +470,17 @@ class Matrix(Collection, MatrixOperand):
 
     __repr__ = display.matrix_text
     _repr_html_ = display.matrix_html
+
+    def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """Return (rows, columns, values) of the entries in the first rows and columns."""
+        place, shape = self.backend, (nrows, ncols)
+        corner, first = (
+            place.matrix(self.dtype, shape),
+            Extract(self.data, (*map(np.arange, shape),)),
+        )
+        place.execute(Statement(corner, Descriptor(), first, self.dtype))
+        ptr, rows, values = place.matrix_to_csc(corner)
+        return rows, np.repeat(np.arange(ncols), np.diff(ptr)), values
 
     # ---------------------------------------------------------------------------------- contents
     def get(self, row: Any, col: Any, default: Any = None) -> Any:

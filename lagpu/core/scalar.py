@@ -7,20 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends, operations
+from lagpu import backends
+from lagpu import operations as ops
 from lagpu.algebra.operators import as_scalar
 from lagpu.algebra.tables import binary, monoid, unary
-from lagpu.core.arguments import (
-    all_close,
-    binary_operator,
-    bound_operator,
-    check_how,
-    dtype_for,
-    scalar_dtype,
-    scalar_value,
-    selected,
-    with_defaults,
-)
+from lagpu.core import arguments
 from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, temporary, write
 from lagpu.core.hints import NoArithmetic, _one, object_of
 from lagpu.core.infix import UNARY, WAYS, Joined, described, operator_of
@@ -63,12 +54,14 @@ class Scalar(NoArithmetic):
         name: str | None = None,
         is_cscalar: bool | None = None,
     ) -> None:
-        self.dtype: DType = dtype_for(dtype, "Scalar")
+        self.dtype: DType = arguments.dtype_for(dtype, "Scalar")
         if like is not None:
             backends.choose(like, None)  # raises unless it has a backend
         self.name: str = name or _UNNAMED
-        number = None if value is None else scalar_value(value, self.dtype, "Scalar", now=True)
-        self.data = operations.ScalarValue(self.dtype, number)
+        number = (
+            None if value is None else arguments.scalar_value(value, self.dtype, "Scalar", now=True)
+        )
+        self.data = ops.ScalarValue(self.dtype, number)
 
     @classmethod
     def from_value(
@@ -81,7 +74,7 @@ class Scalar(NoArithmetic):
     ) -> Scalar:
         """Return a scalar of a value, of type `dtype` or else of the type of `value`."""
         value = object_of(value)
-        kind = scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
+        kind = arguments.scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
         return cls(kind, value, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -159,11 +152,11 @@ class Scalar(NoArithmetic):
         x, y = self.value, other.value
         if x is None or y is None:
             return x is y
-        return all_close(x, y, rel_tol, abs_tol)
+        return arguments.all_close(x, y, rel_tol, abs_tol)
 
     def wait(self, how: str = "materialize") -> Scalar:
         """Return this scalar when its value is known; see `Vector.wait`."""
-        check_how(how)
+        arguments.check_how(how)
         flush()
         self.data.get()
         return self
@@ -195,8 +188,8 @@ class Scalar(NoArithmetic):
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Expression):
             return value.call()
-        number = scalar_value(value, self.dtype, self.name)
-        return constant(number, self.dtype, value if type(value) is operations.Counter else None)
+        number = arguments.scalar_value(value, self.dtype, self.name)
+        return constant(number, self.dtype, value if type(value) is ops.Counter else None)
 
     def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
         if sign in ("|", "&") and not getattr(other, "ndim", 0):
@@ -222,8 +215,8 @@ class Scalar(NoArithmetic):
         """Return a number to combine with as a scalar."""
         if isinstance(other, Scalar):
             return other
-        kind = scalar_dtype(other, self.dtype, what)
-        found: Scalar = temporary(constant(scalar_value(other, kind, what), kind))
+        kind = arguments.scalar_dtype(other, self.dtype, what)
+        found: Scalar = temporary(constant(arguments.scalar_value(other, kind, what), kind))
         return found
 
     def _with(self, other: Any, op: Any, way: str, defaults: Any = None) -> Call:
@@ -231,10 +224,10 @@ class Scalar(NoArithmetic):
         other = object_of(other)
         if getattr(other, "ndim", 0):
             self.refuse(f"has no {way} with a {type(other).__name__}", "Write v.apply(op, s).")
-        other, op = self._number(other, way), binary_operator(op)
+        other, op = self._number(other, way), arguments.binary_operator(op)
         if defaults is not None:
-            op, defaults = with_defaults(op, self.dtype, other.dtype, defaults)
-        operation = operations.Ewise(way, self.data, other.data, op, defaults)
+            op, defaults = arguments.with_defaults(op, self.dtype, other.dtype, defaults)
+        operation = ops.Ewise(way, self.data, other.data, op, defaults)
         return _computed(operation, op.types(self.dtype, other.dtype)[1])
 
     def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
@@ -251,8 +244,8 @@ class Scalar(NoArithmetic):
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """Apply an operator to the value, if there is one; see `Vector.apply`."""
-        function = bound_operator(self.dtype, op, object_of(left), object_of(right))
-        return _computed(operations.Apply(self.data, function), function.result)
+        function = arguments.bound_operator(self.dtype, op, object_of(left), object_of(right))
+        return _computed(ops.Apply(self.data, function), function.result)
 
     def copying(self) -> Call:
         """Return the deferred copy."""
@@ -260,8 +253,8 @@ class Scalar(NoArithmetic):
 
     def select(self, op: Any, thunk: Any = 0) -> Call:
         """Keep the value if `op` of it and `thunk` is true; see `Vector.select`."""
-        found, number, _ = selected(self.dtype, op, thunk)
-        return _computed(operations.Select(self.data, found, number), self.dtype)
+        found, number, _ = arguments.selected(self.dtype, op, thunk)
+        return _computed(ops.Select(self.data, found, number), self.dtype)
 
     def _inplace(self, sign: str, other: Any) -> Any:
         self << self._infix(sign, other)
@@ -313,9 +306,9 @@ class Scalar(NoArithmetic):
 
 def _computed(operation: Any, dtype: DType) -> Call:
     """Return what an operation makes of scalars: a number, unless one of them waits for its own."""
-    reads = operations.Statement(None, operations.Descriptor(), operation, dtype).scalars_read
+    reads = ops.Statement(None, ops.Descriptor(), operation, dtype).scalars_read
     if current_recorder() is None and not any(map(queue.writes, reads)):
-        return constant(operations.of_scalars(operation), dtype)
+        return constant(ops.of_scalars(operation), dtype)
     return Call(operation, (), dtype, (), ("a scalar",))
 
 

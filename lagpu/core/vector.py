@@ -46,10 +46,7 @@ class Vector(Collection):
 
     Notes
     -----
-    ``copy.copy`` and ``copy.deepcopy`` give a copy on the same backend, as `dup` does. A pickle has
-    the entries, on the host, and the name of the backend. The unpickled vector lives on the backend
-    of that name. Where there is none, it lives on the one that ``with lagpu.use(...)`` has chosen;
-    without such a choice that is a `BackendUnavailable`.
+    Copies and pickles are as those of a `Matrix`.
     """
 
     __slots__ = ()
@@ -290,7 +287,8 @@ class Vector(Collection):
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
         n = arguments.as_size(size, "resize")
-        data = self._flushed().vector_resized(self.data, n)
+        data = self.reposition(0, size=n).new().data
+        self._flushed()
         self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(

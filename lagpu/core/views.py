@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lagpu import operations
+from lagpu import operations as ops
 from lagpu.algebra.tables import binary
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
@@ -20,16 +20,7 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import distinct
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Counter,
-    Extract,
-    ExtractColumn,
-    ExtractElement,
-    ScalarRef,
-    new,
-)
+from lagpu.operations import new
 
 Array = np.ndarray[Any, Any]
 
@@ -78,14 +69,13 @@ class IndexExpr(Expression):
         if all(single):
             place: Any = tuple(np.int64(arguments.single_index(*one)) for one in each)
             formula = (x, f"[{', '.join(map(str, place))}]")
-            return Call(ExtractElement(x.data, place), (x,), x.dtype, (), formula)
+            return Call(ops.ExtractElement(x.data, place), (x,), x.dtype, (), formula)
         if any(single):
             return _row_or_column(x, *indices)
         lists = _index_lists(x, indices)
         shape = _shape_of_part(x, lists)
-        return Call(
-            Extract(x.data, lists), (x,), x.dtype, shape, (x, "[I]" if x.ndim == 1 else "[I, J]")
-        )
+        formula = x, "[I]" if x.ndim == 1 else "[I, J]"
+        return Call(ops.Extract(x.data, lists), (x,), x.dtype, shape, formula)
 
     def new(
         self,
@@ -217,7 +207,7 @@ class Gather(VectorIndex):
                 raise arguments.outside(f"{u.name}[{p.name}]: index", int(i), u.size)
             return both.data.get()
 
-        checked = ScalarRef(both.data, both.dtype, repr(self), now)
+        checked = ops.ScalarRef(both.data, both.dtype, repr(self), now)
         expr.temporary(expr.constant(checked, both.dtype))
         gathered: Call = p.selection(nrows=u.size).T.mxv(u, "any_second")
         gathered.formula = (u, "[", p, "]")
@@ -266,7 +256,7 @@ def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     index, size, what = list(_each(A, (row, col)))[0 if is_row else 1]
     k = arguments.single_index(index, size, what)
     formula = (A, f"[{k}, :]" if is_row else f"[:, {k}]")
-    operation = ExtractColumn(A.data, k, is_row)
+    operation = ops.ExtractColumn(A.data, k, is_row)
     return Call(operation, (A,), A.dtype, (A.shape[1 if is_row else 0],), formula)
 
 
@@ -371,13 +361,13 @@ def _is_one(index: Any) -> bool:
     return not isinstance(index, slice) and np.ndim(index) == 0
 
 
-_NUMBERS = frozenset((int, float, Counter))
+_NUMBERS = frozenset((int, float, ops.Counter))
 
 
 def assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns the right side of ``<<`` to an object, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
-        whole = new(Assign, (value.data, None, False))
+        whole = new(ops.Assign, (value.data, None, False))
         return Call(whole, (value,), value.dtype, value.shape, (value,))
     if indices is None and type(value) in _NUMBERS:
         return _number_assignment(out, value, None)
@@ -416,7 +406,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     for where in lists or ():
         arguments.require_distinct(where, "assign")
     stored = value.stored if out.ndim == 2 else value
-    operation = Assign(stored.data, lists, value is not stored)
+    operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
 
 
@@ -442,13 +432,13 @@ def _number_assignment(
             for n, k in zip(out.shape, lists or (None,) * out.ndim, strict=True)
         )
         none = type(out)(out.dtype, *shape, like=out)
-        return Call(Assign(none.data, lists), (none,), out.dtype, shape, (value,))
+        return Call(ops.Assign(none.data, lists), (none,), out.dtype, shape, (value,))
     number = arguments.scalar_value(value, out.dtype, out.name)
     where = None
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
-    shown = value if type(value) is Counter else number
-    filled = new(AssignScalar, (number, where))
+    shown = value if type(value) is ops.Counter else number
+    filled = new(ops.AssignScalar, (number, where))
     return Call(filled, (out,), out.dtype, out.shape, (shown,))
 
 
@@ -664,7 +654,7 @@ class SelectionMatrix(MatrixView):
     def copying(self, transposed: bool = False) -> Call:
         """Return the deferred copy of the entries as a matrix, or its transpose."""
         f, shape = self.operand, self.shape[::-1] if transposed else self.shape
-        operation = operations.SelectionToMatrix(f.data, self.nrows, transposed)
+        operation = ops.SelectionToMatrix(f.data, self.nrows, transposed)
         return Call(operation, (f,), BOOL, shape, (self.T if transposed else self,))
 
     def _rows(self, values: Array) -> tuple[Array, Array]:

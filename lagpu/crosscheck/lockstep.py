@@ -299,7 +299,6 @@ class Lockstep(Observer):
     matrix_from_diagonal = _making("matrix_from_diagonal", _square)
     diagonal = _making("diagonal", _diagonal)
     dup = _making("dup", lambda x, dtype: (dtype, x.shape))
-    vector_resized = _making("vector_resized", lambda v, size: (v.dtype, (size,)))
 
     @functools.wraps(Backend.matrix_from_coo)
     def matrix_from_coo(self, *given: Any) -> Replica:
@@ -329,14 +328,6 @@ class Lockstep(Observer):
     vector_set = _passed("_edit", "vector_set")
     vector_remove = _passed("_edit", "vector_remove")
     vector_clear = _passed("_edit", "vector_clear")
-
-    def matrix_corner(self, A: Replica, nrows: int, ncols: int) -> Any:
-        """See `Backend`; each reads them in its own order."""
-        self.free_reads |= A.free
-        found = self._each("matrix_corner", A, nrows, ncols)
-        orders = [np.lexsort(corner[:2]) for corner in found]
-        corners = zip(found, orders, strict=True)
-        return self._same("matrix_corner", [tuple(x[order] for x in y) for y, order in corners])
 
     def matrix_to_csc(self, A: Replica, on_device: bool = False, narrow: bool = False) -> Any:
         """Return the oracle's arrays on the host, after comparison."""

@@ -194,7 +194,13 @@ def places(rows: Array, cols: Array, n: int) -> Array:
     towards the largest. Where all would lie on one long line, distances count less the longer they
     are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren and North 2004.
     """
-    wanted, joined = _distances(rows, cols, n)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    pattern = coo_array((np.ones(len(rows)), (rows, cols)), shape=(n, n)).tocsr()
+    wanted = np.asarray(shortest_path(pattern, directed=False, unweighted=True))
+    joined = np.isfinite(wanted)
+    wanted[~joined] = 0.6 * wanted[joined].max(initial=0) + 1
     found = _settled(wanted)
     if wanted.max(initial=0) > _LINE and np.ptp(found, axis=0).min() < wanted.max() / 30:
         found = _settled(wanted**0.7)
@@ -242,18 +248,6 @@ def _settled(wanted: Array) -> Array:
         pulls = weights * wanted / lengths
         found = solve @ (pulls.sum(1)[:, None] * found - pulls @ found)
     return np.asarray(found)
-
-
-def _distances(rows: Array, cols: Array, n: int) -> tuple[Array, Array]:
-    """Return the edges between each two vertices, more without a path, and where there is one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import shortest_path
-
-    pattern = coo_array((np.ones(len(rows)), (rows, cols)), shape=(n, n)).tocsr()
-    found = shortest_path(pattern, directed=False, unweighted=True)
-    finite = np.isfinite(found)
-    found[~finite] = 0.6 * found[finite].max(initial=0) + 1
-    return np.asarray(found), finite
 
 
 def _scaled(distances: Array) -> Array:

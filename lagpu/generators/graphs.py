@@ -10,8 +10,8 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.generators import edges as drawing
-from lagpu.generators import parts
-from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, is_on_gpu, require
+from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, require
+from lagpu.io.arrays import is_on_gpu
 from lagpu.io.csc import CSC, edge_keys, from_edge_keys, from_entries, undirected
 
 Array = np.ndarray[Any, Any]
@@ -200,7 +200,7 @@ def kronecker_tuples(
     """
     place = backends.get(backend)
     if is_on_gpu(place):
-        return drawing.kronecker_tuples(scale, edge_factor, seed, place)
+        return drawing.kronecker_tuples(scale, edge_factor, seed, place)[0]
     _, draws = _random_size("kronecker", scale, edge_factor)
     return drawing.endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
 
@@ -257,9 +257,7 @@ def _drawn(
 ) -> Matrix:
     """Return the graph of all edges, made where its backend has its memory."""
     place = backends.get(backend)
-    if place.capabilities.parts is not None:
-        return parts.drawn(what, kind, scale, edge_factor, seed, place)
-    if is_on_gpu(place):
+    if place.capabilities.parts is not None or is_on_gpu(place):
         return drawing.drawn(what, kind, scale, edge_factor, seed, place)
     n, draws = _random_size(what, scale, edge_factor)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)

@@ -1,18 +1,4 @@
-"""Graphs from one text: a file, or a generator and its numbers.
-
-==========================  ========================================
-``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
-``urand:S``, ``urand:S:E``  `uniform`
-``gnm:N:M``                 `gnm`, directed
-``road:K``, ``road:K:L``    `road`, L edges a link
-``chains:S``, ``chains:S:L``  `chains`, L edges a chain
-``hubs:N``, ``hubs:N:H``    `hubs`
-``grid:RxC``                `grid2d`
-``delaunay:S``              `delaunay`
-``mycielskian:K``           `mycielskian`
-``path:N``, ``cycle:N``     `path`, `cycle`
-``star:N``, ``complete:N``  `star`, `complete`
-==========================  ========================================
+"""Graphs from one text: a file, or a generator and its numbers, as in `_KINDS`.
 
 The names of benchmarks are texts too: ``kron16`` is ``kron:16``, ``kron16e8`` is ``kron:16:8``.
 A file of such a name is ``./kron16``.
@@ -34,7 +20,7 @@ from lagpu.core import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs
-from lagpu.generators.edges import is_on_gpu
+from lagpu.io.arrays import is_on_gpu
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +65,7 @@ def _with_colons(text: str) -> str:
 
 
 def canonical(text: str) -> str:
-    """Return one text for each graph: ``kron:16:16`` for ``kron16``, and what is no text as it is.
+    """Return the one text for a graph: ``kron:16:16`` for ``kron16``; a file's name stays as it is.
 
     Generators with an edge factor have 16 by default.
     """
@@ -209,6 +195,6 @@ class Facts:
         return "undirected" if self.symmetric else "directed"
 
     def edges_from(self, reached: Array) -> int:
-        """Return the edges from the vertices in a mask as Graph500 counts: each of them once."""
+        """Return the edges from distinct vertices, or those in a mask, each once as in Graph500."""
         entries, loops = int(self.out_degree[reached].sum()), int(self.has_loop[reached].sum())
         return (entries - loops) // 2 + loops if self.symmetric else entries

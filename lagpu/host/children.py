@@ -29,12 +29,8 @@ def run(
     """Run a program for at most `seconds` and return how it has ended; it never outlives this call.
 
     `command` is its path and its arguments, `text` its standard input, `folder` where it keeps
-    temporary files. If it takes longer, it and all that it has started are ended.
-
-    Raises
-    ------
-    TimeoutError, OSError
-        If it takes longer, or cannot be started.
+    temporary files. If it takes longer, it and all that it has started are ended, and TimeoutError
+    is raised.
     """
     pipe = subprocess.PIPE
     environment = None if folder is None else os.environ | {"TMPDIR": folder}
@@ -56,7 +52,7 @@ def run(
 def end_all() -> None:
     """End every process that this one has started, and theirs, and wait until they have ended.
 
-    For a process that is about to end itself: who waits for a child hears that there is none.
+    For a process that is about to end: code that waits for a child then finds none.
     """
     own = os.getpid()
     if not _descendants(own):

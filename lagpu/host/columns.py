@@ -20,20 +20,17 @@ _LOW = 0xFFFFFFFF
 
 
 def bytes_of(entries: int, shares: int = 1) -> int:
-    """Return the bytes that `sorted_columns` takes for so many entries."""
+    """Return the bytes that `sorted_columns` takes for some entries."""
     return _SORTED * entries // shares + (_JOINED * entries if shares > 1 else 0)
 
 
 def least_bytes(entries: int) -> int:
-    """Return the fewest bytes with which so many entries are sorted."""
+    """Return the fewest bytes with which some entries can be sorted."""
     return bytes_of(entries, _MOST_SHARES)
 
 
 def shares_for(entries: int, free: int) -> int:
-    """Return the fewest shares that are small enough, for which so many bytes are too.
-
-    If these are enough for none, the most.
-    """
+    """Return the fewest shares that can be sorted in `free` bytes; the most, if none can."""
     shares = 1
     while shares < _MOST_SHARES and (
         bytes_of(entries, shares) > free or entries > _MOST_ENTRIES * shares
@@ -43,10 +40,10 @@ def shares_for(entries: int, free: int) -> int:
 
 
 def keeps(entries: int, free: int, kept: int) -> bool:
-    """Whether entries had better be kept, in so many bytes, than be made again for each share.
+    """Whether keeping entries in `kept` bytes is better than making them again for each share.
 
-    Less is free then, so there may be more shares: twice as many, as to see entries again should
-    take less than half of the time in which they are drawn and seen.
+    Less memory is free then, so there are more shares. Up to twice as many pay, if reading entries
+    again takes less than half of the time of making them.
     """
     if free < kept:
         return False
@@ -62,20 +59,10 @@ def even_ends(ncols: int, shares: int) -> list[int]:
 def sorted_columns(
     xp: Any, drawn: Callable[[], Iterable[Entries]], ends: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return column pointers and row indices of the distinct entries, columns and rows rising.
+    """Return column pointers, INT64, and rows, INT32, of the distinct entries, all rising.
 
-    Parameters
-    ----------
-    xp : module
-        NumPy or CuPy.
-    drawn : callable
-        Yields (rows, columns, which of them there are, or True); called once for each share.
-    ends : sequence of int
-        Where the shares of the columns, which are sorted one by one, begin and end.
-
-    Returns
-    -------
-    col_ptr, row_idx : array of INT64, (ncols + 1,), and of INT32
+    `drawn` yields (rows, columns, which of them there are, or True), and is called once for each
+    share of the columns; shares are sorted one by one, and begin and end at `ends`.
     """
     pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):

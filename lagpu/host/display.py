@@ -158,9 +158,7 @@ def _preview(A: Any) -> Any:
     def read() -> dict[tuple[int, int], Any]:
         if not (nrows and ncols):
             return {}
-        own = getattr(B, "_preview", None)  # of a view
-        fetch = own or (lambda *size: B.backend.matrix_corner(B.data, *size))
-        rows, cols, values = fetch(nrows, ncols)
+        rows, cols, values = B._preview(nrows, ncols)
         where = zip(*((cols, rows) if transposed else (rows, cols)), strict=True)
         return {(int(i), int(j)): x for (i, j), x in zip(where, values, strict=True)}
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import json
 import os
 import stat
-import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +13,6 @@ from typing import IO, Any
 
 from lagpu.errors import FileMissing, InvalidValue, LagpuError
 
-_YOUNG = 60  # seconds, where locks of another machine may not be seen
 _unfinished: set[Path] = set()
 _elsewhere: list[bool] = []  # not empty inside `nowhere`
 
@@ -34,16 +29,11 @@ def nowhere() -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path`, and rename it to `path` at the end.
+    """Open a temporary file without a name, and put it in the place of `path` at the end.
 
-    A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to directly. The
-    temporary file is locked; one that a killed process left behind, and that is not locked, is
-    removed by the next call for `path`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
+    So a process that is killed leaves nothing behind; where the file system has no files without
+    a name, it leaves a hidden one. A link stays a link; a pipe or a device, such as
+    ``/dev/stdout``, is written to directly. `OSError` if the file cannot be written.
     """
     if _elsewhere:
         import tempfile  # takes long to import
@@ -58,56 +48,25 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError
-    _remove_leftovers(target)
-    while True:
-        temporary = target.with_name(f"{_mark(target)}{_machine()}-{os.urandom(8).hex()}.tmp")
-        _unfinished.add(temporary)
-        try:
-            with temporary.open("xb") as file:
-                _lock(file)
-                if not os.fstat(file.fileno()).st_nlink:
-                    continue  # another process took it for a leftover before it was locked
-                yield file
-                file.flush()
-                temporary.replace(target)  # under the lock
-                return
-        except BaseException:  # Ctrl-C too
-            temporary.unlink(missing_ok=True)
-            raise
-        finally:
-            _unfinished.discard(temporary)
-
-
-def _mark(target: Path) -> str:
-    """Return how the names of the temporary files of `target` begin; a name has 255 bytes."""
-    name = target.name.encode()[:200].decode("utf-8", "ignore")
-    return f".{name}.lagpu-"
-
-
-def _machine() -> str:
-    """Return a word for this machine, whose processes see each other's locks."""
-    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
-
-
-def _lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
-    """Lock a file while it is open, and return whether it is locked."""
+    name = target.name.encode()[:200].decode("utf-8", "ignore")  # a name has 255 bytes
+    temporary = target.with_name(f".{name}.lagpu-{os.urandom(8).hex()}.tmp")
+    _unfinished.add(temporary)
     try:
-        fcntl.flock(file, how)
-    except OSError:  # another process has locked it, or the file system has no locks
-        return False
-    return True
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove the temporary files of `target` whose processes have ended."""
-    mark, past = _mark(target), time.time() - _YOUNG
-    for path in target.parent.iterdir():
-        if path.name.startswith(mark) and path.name.endswith(".tmp") and path.is_file():
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                here = path.name.startswith(f"{mark}{_machine()}-")
-                old = os.fstat(file.fileno()).st_mtime < past
-                if (here or old) and _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    path.unlink()
+        try:
+            unnamed = os.open(target.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+        except OSError:
+            opened = temporary.open("x+b")
+        else:
+            opened = os.fdopen(unnamed, "w+b")
+        with opened as file:
+            yield file
+            file.flush()
+            if not temporary.exists():  # `src_dir_fd` has Python call linkat, which follows links
+                os.link(f"/proc/self/fd/{file.fileno()}", temporary, src_dir_fd=file.fileno())
+            temporary.replace(target)
+    finally:  # after Ctrl-C too
+        temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
 
 
 def return_or_write(path: str | Path | None, text: str) -> str | None:
@@ -193,13 +152,8 @@ class NotPrivate(Exception):
 def folder(path: Path) -> Path:
     """Return a folder with its links resolved, made with mode 0700 if it is missing.
 
-    Raises
-    ------
-    NotPrivate
-        If another user or group may write it, or may replace a folder above it. The group of a
-        folder above is trusted.
-    OSError
-        If it cannot be made, or is no folder.
+    `NotPrivate` if another user or group may write it, or may replace a folder above it, whose
+    group is trusted; `OSError` if it cannot be made, or is no folder.
     """
     found = Path(os.path.realpath(path))
     _make(found)
@@ -210,7 +164,7 @@ def folder(path: Path) -> Path:
 
 
 def _make(path: Path) -> None:
-    """Make a folder and its parents; another process may do the same meanwhile."""
+    """Make a folder and its parents, which another process may do at the same time."""
     if path.is_dir():
         return
     if path.parent != path:

@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 _INDENT = "  "
@@ -23,17 +23,8 @@ _FORMS: tuple[tuple[dict[str, Any], int, int], ...] = (
 class FittingTable(Table):
     """A table that takes the first of its forms that fits; cells are broken between words only.
 
-    With a frame; without one; without the columns `spare`, which a line below then names; and as
-    lines ``heading value  heading value``, some for each row.
-
-    Parameters
-    ----------
-    *headers : str
-        The first headings.
-    spare : sequence of str
-        Headings of columns that may be left out.
-    **how
-        Options of `rich.table.Table`.
+    With a frame; without one; without the columns of the headings `spare`, which a line below then
+    names; and as lines ``heading value  heading value``, some for each row.
     """
 
     def __init__(self, *headers: str, spare: Sequence[str] = (), **how: Any) -> None:
@@ -44,7 +35,11 @@ class FittingTable(Table):
         kept = [column for column in self.columns if column.header not in self._spare]
         left_out = f"too narrow for {', '.join(self._spare)}"
         for columns, note in ((self.columns, ""), (kept, left_out)):
-            needs = [_needs(column, console) for column in columns]
+            # The widths of the longest word and of the longest cell of each column.
+            sizes = [[*map(console.measure, (c.header, *c.cells))] for c in columns]
+            needs = [
+                (max(1, *(x.minimum for x in of)), max(1, *(x.maximum for x in of))) for of in sizes
+            ]
             for how, ends, each in _FORMS:
                 room = options.max_width - ends - each * len(columns)
                 if sum(least for least, _ in needs) <= room:
@@ -64,12 +59,6 @@ class FittingTable(Table):
 def _text(cell: RenderableType, console: Console) -> str:
     text = console.render_str(cell) if isinstance(cell, str) else cell
     return text.plain if isinstance(text, Text) else str(text)
-
-
-def _needs(column: Column, console: Console) -> tuple[int, int]:
-    """Return the widths of the longest word and of the longest cell."""
-    sizes = [console.measure(cell) for cell in (column.header, *column.cells)]
-    return max(1, *(x.minimum for x in sizes)), max(1, *(x.maximum for x in sizes))
 
 
 def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -24,7 +25,6 @@ _SIGINT = int(signal.SIGINT)
 # A display of progress hides the cursor, and leaves a line.
 _SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
 _cleaners: list[Callable[[], object]] = []
-_folders: list[str] = []
 _ends: list[bool] = []
 
 
@@ -35,12 +35,14 @@ def before_end(clean: Callable[[], object]) -> None:
 
 @contextmanager
 def removed(folder: str) -> Iterator[None]:
-    """Have a folder removed, if the process ends by `end` meanwhile."""
-    _folders.append(folder)
+    """Have a folder removed if `end` ends the process in the block."""
+    import shutil  # as `tempfile` has, which made it
+
+    _cleaners.append(remove := partial(shutil.rmtree, folder, ignore_errors=True))
     try:
         yield
     finally:
-        _folders.remove(folder)
+        _cleaners.remove(remove)
 
 
 def end(_signal: object = None, _frame: object = None) -> None:
@@ -48,7 +50,7 @@ def end(_signal: object = None, _frame: object = None) -> None:
     if _ends:  # a second Ctrl-C, or the other thread: the first goes on
         return
     _ends.append(True)
-    for clean in (*_cleaners, _remove_folders):
+    for clean in tuple(_cleaners):
         with suppress(BaseException):  # whatever fails, the process ends
             clean()
     try:
@@ -56,13 +58,6 @@ def end(_signal: object = None, _frame: object = None) -> None:
         os.write(2, shown + b"lagpu: interrupted.\n")
     finally:
         os._exit(INTERRUPTED)
-
-
-def _remove_folders() -> None:
-    import shutil  # as `tempfile` has, which made them
-
-    for folder in tuple(_folders):
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_commands() -> None:
@@ -158,7 +153,7 @@ class _Watcher:
         self._theirs = -1
 
     def forget(self) -> None:
-        """In the child of a fork: it shares the pipe, but has not the thread."""
+        """Close the pipe in the child of a fork, which shares it but does not have the thread."""
         now = signal.set_wakeup_fd(self._theirs)
         if now not in (-1, self._send):
             signal.set_wakeup_fd(now)

@@ -1,4 +1,4 @@
-"""Memory and threads of this machine: how much is free, and who computes."""
+"""Memory and threads of this machine: the bytes that are free, and work on all cores."""
 
 from __future__ import annotations
 
@@ -72,14 +72,8 @@ def _shown(nbytes: float) -> str:
 
 def _shared_bytes() -> int:
     """Return the bytes that this process and others beside it may still allocate together."""
-    return min([_machine_bytes(), *_control_group_bytes()])
-
-
-def _machine_bytes() -> int:
-    for line in _MEMINFO.read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"{_MEMINFO} has no line MemAvailable")  # pragma: no cover (Linux < 3.14)
+    facts = dict(line.split(":", 1) for line in _MEMINFO.read_text().splitlines())
+    return min([int(facts["MemAvailable"].split()[0]) * 1024, *_control_group_bytes()])
 
 
 def _process_bytes() -> list[int]:

@@ -13,17 +13,8 @@ NONE = np.zeros(0, np.int32)
 class Graph:
     """A graph by the edges out of each vertex, as csgraph reads it.
 
-    Parameters
-    ----------
-    ptr, idx : ndarray, (n + 1,) and (m,), of integers
-        The edges of vertex v lead to ``idx[ptr[v] : ptr[v + 1]]``; n + m < 2**31.
-    values : ndarray, (m,), optional
-        Lengths.
-
-    Attributes
-    ----------
-    kept : dict
-        What its user has found out about it.
+    The edges of vertex v lead to ``idx[ptr[v] : ptr[v + 1]]``; n + m < 2**31. The `values`, (m,),
+    are lengths; `kept` is what its user has found out about it.
     """
 
     def __init__(self, ptr: Array, idx: Array, values: Any = None) -> None:

@@ -129,26 +129,18 @@ def _display() -> _Display | None:
     from rich.console import Console
 
     console = Console(stderr=True)
-    write = _notebook() if console.is_jupyter else None
-    if write is None and not console.is_terminal:
+    write = None
+    if console.is_jupyter:
+        notebook: Any = importlib.import_module("IPython.display")  # it is there in a notebook
+        handle = notebook.display({"text/plain": ""}, raw=True, display_id=True)
+        write = lambda text: handle.update({"text/plain": text}, raw=True)  # noqa: E731
+    elif not console.is_terminal:
         return None
     known = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TimeRemainingColumn())
     column: Any
-    for column in known:
-        column.render = _if_known(column.render)
+    for column in known:  # they show nothing of a task whose total is not known
+        column.render = lambda task, of=column.render: "" if task.total is None else of(task)
     text = progress.TextColumn("{task.description}", markup=False)
     columns = (progress.SpinnerColumn(), text, *known, progress.TimeElapsedColumn())
     bars = progress.Progress(*columns, console=console, transient=True, get_time=clock)
     return _Display(bars, write)
-
-
-def _if_known(render: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what renders a task, or nothing if its total is not known."""
-    return lambda task: "" if task.total is None else render(task)
-
-
-def _notebook() -> Callable[[str], None]:
-    """Return what replaces a text below the cell that runs."""
-    notebook: Any = importlib.import_module("IPython.display")  # it is there in a notebook
-    handle = notebook.display({"text/plain": ""}, raw=True, display_id=True)
-    return lambda text: handle.update({"text/plain": text}, raw=True)

@@ -39,7 +39,7 @@ class Expression(NamedTuple):
 def author(inside: int = 0) -> FrameType | None:
     """Return the author's frame: the innermost one outside the notation.
 
-    So many callers, from the caller of this function on, are known to be `inside` the notation.
+    The nearest `inside` callers of the caller are known to be inside the notation.
     """
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and is_notation(frame):

@@ -7,17 +7,18 @@ from lagpu.io.arrays import (
     from_arrays,
     from_cupyx,
     from_edgelist,
+    from_graphblas,
     from_igraph,
     from_pandas_edgelist,
     from_scipy,
     to_cupyx,
+    to_graphblas,
     to_igraph,
     to_scipy,
     to_scipy_sparse,
 )
 from lagpu.io.fetch import fetch
 from lagpu.io.files import read, write, write_vector
-from lagpu.io.graphblas_objects import from_graphblas, to_graphblas
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
 
 from_scipy_sparse = from_scipy  # the name in python-graphblas

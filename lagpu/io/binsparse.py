@@ -104,13 +104,9 @@ class _Reader:
             self._require_chunks(name, data)
 
     def _inside(self, name: str) -> Any:
-        """Return a data set, if reading it opens no other file and loads no plug-in.
+        """Return a data set of numbers, if reading it opens no other file and loads no plug-in.
 
-        Raises
-        ------
-        ValueError
-            For a link other than a plain one, external or virtual storage, unusual packing, and
-            what is no array of numbers.
+        `ValueError` for soft and external links, external and virtual storage, unusual packing.
         """
         h5py, key = needed("hdf5", "read: HDF5"), name.encode()
         if not self.h5.id.links.exists(key):

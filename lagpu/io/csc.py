@@ -124,25 +124,19 @@ def from_entries(
     """
     given = len(rows)
     if values is not None and dup_op is not None:
-        rows, cols, values = _combined(rows, cols, values, dup_op)
+        memory.require(48 * given, "entries that are given twice")
+        order = np.lexsort((rows, cols))
+        rows, cols, values = rows[order], cols[order], values[order]
+        new = np.ones(given, bool)
+        new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+        starts = np.flatnonzero(new)
+        values = combine(values, starts, dup_op, lookup(values.dtype))
+        rows, cols = rows[starts], cols[starts]
     data = np.ones(len(rows), np.int8) if values is None else values
     entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
     csc = compress(entries, pattern=values is None)
     known = symmetric and (values is None or (csc.nvals == given and _is_exact(values)))
     return replace(csc, symmetric=True) if known else csc
-
-
-def _combined(
-    rows: Array, cols: Array, values: Array, dup_op: BinaryOp
-) -> tuple[Array, Array, Array]:
-    """Return the entries in order, with duplicates combined."""
-    memory.require(48 * len(rows), "entries that are given twice")
-    order = np.lexsort((rows, cols))
-    rows, cols, values = rows[order], cols[order], values[order]
-    new = np.ones(len(rows), bool)
-    new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-    starts = np.flatnonzero(new)
-    return rows[starts], cols[starts], combine(values, starts, dup_op, lookup(values.dtype))
 
 
 def column_blocks(col_ptr: Array, entries: int = 1 << 18) -> Iterator[tuple[int, int]]:
@@ -217,14 +211,9 @@ def _copy_columns(out: Array, rows: Array, ptr: Array, starts: Array) -> None:
 
 
 def symmetrise(csc: CSC, what: str) -> CSC:
-    """Return the union of a matrix with its transpose.
+    """Return the union of a matrix with its transpose, if that fits.
 
-    Raises
-    ------
-    InvalidValue
-        If the matrix is not square, or an edge has a different value in each direction.
-    OutOfMemory
-        If the reversed entries do not fit.
+    `InvalidValue` if it is not square, or an edge has a different value in each direction.
     """
     memory.require(bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso), what)
     if csc.nrows != csc.ncols:
@@ -291,7 +280,7 @@ def _is_exact(values: Any) -> bool:
 def asymmetry(csc: CSC) -> tuple[int, int] | None:
     """Return the place of an entry of a square matrix without an equal one across, or None."""
     n = csc.nrows
-    data = np.arange(csc.nvals)  # where the entry across stands
+    data = np.arange(csc.nvals)  # where the entry across is stored
     here = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
     across = here.T.tocsc()  # sorted
     same = np.array_equal(across.indptr, here.indptr) and np.array_equal(

@@ -43,7 +43,7 @@ from lagpu.io.reading import (
 Array = np.ndarray[Any, Any]
 
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
-_KONECT = re.compile(
+KONECT = re.compile(
     rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r\v\f]*\n"
     rb"(?:%[ \t]*[0-9]{1,18}[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r\v\f]*\n)?"
 )
@@ -57,7 +57,7 @@ _BYTES_OF_EDGE = 32  # with what joins the pieces (docs/design/memory.md)
 class Top(NamedTuple):
     """The beginning of an edge list."""
 
-    text: bytes  # all up to the end of the first line that is no comment
+    text: bytes  # up to the end of the first line that is not a comment
     start: int  # where this line begins
     first: bytes  # this line, empty if there is none
     nodes: int | None  # the vertices that a comment says
@@ -102,38 +102,29 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     _require_lines(data, budget)
     n, ids = 0, None
     try:
-        edges, n = _numbered(data, top, name, options)
+        if top.first and not options.header:
+            _parsed(top.text, top.start, _width(top.first) or top.width, name)
+        edges = _parsed(data, len(top.text), top.width, name)
+        n, first = settled(top, edges.extent(), name, options)
+        edges = Edges.join([first, edges])
     except FileFormatError:  # names, or numbers that FP64 does not hold
         if not options.renumber:
             raise
         edges, ids = _named(data, top, budget, options)
     held, part, largest = len(data) + 16 * len(edges.u), "", n - 1
     if not options.renumber and n > len(data) and largest == edges.largest():
-        part = f"vertex {largest}{_line_of(largest, data)}"  # which alone is to blame
+        part = f"vertex {largest}"  # which alone is to blame
+        if found := re.search(rb"(?<![0-9.])%d(?![0-9])" % largest, data):
+            part += f" in line {reading.line_number(data, found.start())}"
     return reading.graph_of(
         edges, budget, options, held=held, n=n, ids=ids, undirected=top.undirected, part=part
     )
-
-
-def _numbered(data: bytes, top: Top, name: str, options: Options) -> tuple[Edges, int]:
-    """Return the edges of a file of numbers, and the number of vertices."""
-    if top.first and not options.header:
-        _parsed(top.text, top.start, _width(top.first) or top.width, name)
-    edges = _parsed(data, len(top.text), top.width, name)
-    n, first = settled(top, edges.extent(), name, options)
-    return Edges.join([first, edges]), n
 
 
 def _require_lines(data: bytes, budget: Budget) -> None:
     """Ask for the memory of the edges in the lines of a text."""
     need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
     budget.require(need, "its lines", held=len(data))
-
-
-def _line_of(vertex: int, data: bytes) -> str:
-    """Return the line of a vertex, for a message, if it is written in digits alone."""
-    found = re.search(rb"(?<![0-9.])%d(?![0-9])" % vertex, data)
-    return f" in line {reading.line_number(data, found.start())}" if found else ""
 
 
 def _parsed(data: bytes, start: int, width: int, name: str, places: tuple[int, ...] = ()) -> Edges:
@@ -210,7 +201,7 @@ def _header(first: bytes, edges: reading.Extent, name: str, options: Options) ->
 
 
 def _width(line: bytes) -> int:
-    """Return how many numbers a line has, or 0 if an edge has never so many."""
+    """Return how many numbers a line has, or 0 if that is not 2 or 3."""
     count = len(line.split(None, 3))
     return count if count in (2, 3) else 0
 
@@ -245,14 +236,9 @@ def _why(line: bytes, width: int) -> str:
 # Sources: Kunegis, KONECT handbook, 2018, section 8.2; the LDBC Graphalytics Benchmark, 2020, 2.2.
 
 
-def is_konect(data: bytes) -> bool:
-    """Return whether a text begins as those of KONECT do."""
-    return _KONECT.match(data) is not None
-
-
 def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the graph of a list of KONECT, without the times of edges unless asked for."""
-    name, top = budget.name, _KONECT.match(data)
+    name, top = budget.name, KONECT.match(data)
     if top is None:
         raise FileFormatError(f"read: {name} does not begin with `% sym` or `% asym` of KONECT.")
     odd = "a bipartite graph" if top[1] == b"bip" else ""
@@ -269,10 +255,10 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     places = chosen(names, options.columns or usual, name)
     _require_lines(data, budget)
     edges = _parsed(data, start, width, name, places)
-    u, v = from_one(name, max(int(top[3] or 0), int(top[4] or 0)) or 2**53, edges.u, edges.v)
-    n = max(int(top[3] or 0), int(top[4] or 0), 1 + Edges(u, v).largest())
-    held, undirected = len(data) + 16 * len(u), top[1] == b"sym"
-    edges = edges._replace(u=u, v=v)
+    n = max(int(top[3] or 0), int(top[4] or 0))
+    u, v = from_one(name, n or 2**53, edges.u, edges.v)
+    edges = Edges(u, v, edges.weights)
+    held, undirected = len(data) + 16 * len(edges.u), top[1] == b"sym"
     return reading.graph_of(edges, budget, options, held=held, n=n, undirected=undirected)
 
 
@@ -361,7 +347,7 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
 
 
 def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
-    """Return the words of lines of so many each, and the weights if these are the third ones."""
+    """Return the words of lines of `width` words, and the weights if there is a third word."""
     text = _uncommented(text)
     if not _rows_of(width).fullmatch(text):
         raise Malformed
@@ -371,7 +357,7 @@ def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
 
 @functools.cache
 def _rows_of(width: int) -> re.Pattern[bytes]:
-    """Return the pattern of lines of so many words."""
+    """Return the pattern of lines of `width` words."""
     space = rb"[ \t\r\v\f]"
     more = rb"(?:%b++\S++){%d}" % (space, width - 1)
     return re.compile(rb"(?:%b*+(?:\S++%b%b*+)?\n)*+" % (space, more, space))
@@ -466,7 +452,7 @@ class Form(NamedTuple):
 
     data: bytes  # the content of its file
     name: str
-    start: int  # where the first line begins that is no comment, or below the header
+    start: int  # of the first line that is not a comment, or below the header
     separator: str
     width: int = 0  # fields of a line
     places: tuple[int, ...] = ()  # the columns of sources, targets, and weights if there are any
@@ -496,7 +482,7 @@ class Form(NamedTuple):
 
 
 def is_table(data: bytes) -> bool:
-    """Return whether a text is a table of edges, by its first line that is no comment."""
+    """Return whether a text is a table of edges, by its first line after comments."""
     first = next(reading.data_lines(data), (0, b""))[1][: reading.PIECE]
     if b"," in first or b";" in first:
         return True
@@ -535,7 +521,7 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Form:
-    """Return the form of a file, by its first line that is no comment and maybe the next one."""
+    """Return the form of a file, by its first lines after comments."""
     line = data[offset : data.find(b"\n", offset)]
     counts = {mark: line.count(mark.encode()) for mark in _SEPARATORS}
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else ","
@@ -642,33 +628,25 @@ def _numbers(
 # Writing.
 
 
-def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write ``i j``, or ``i j value`` unless all are True, after a comment with the vertices."""
-    n = max(csc.nrows, csc.ncols)
-    file.write(f"# Nodes: {n} Edges: {csc.nvals}\n# FromNodeId\tToNodeId\n".encode())
-    reading.write_rows(file, csc.entries(), "\t")
+def dump(
+    csc: CSC, file: IO[bytes], *, head: str = "", separator: str = " ", prefix: str = "",
+    first: int = 0, weights: bool | None = None, once: bool = False,
+) -> None:  # fmt: skip
+    """Write a line for each entry: a prefix, the ends, counted from `first`, and maybe the value.
 
-
-def dump_konect(csc: CSC, file: IO[bytes]) -> None:
-    """Write a list of KONECT, of a directed graph."""
-    rows, cols, *values = csc.entries()
-    kind = "weighted" if values else "unweighted"
-    file.write(f"% asym {kind}\n% {csc.nvals} {csc.nrows} {csc.nrows}\n".encode())
-    reading.write_rows(file, [rows + 1, cols + 1, *values], " ")
-
-
-def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool | None = False) -> None:
-    """Write ``i j`` or ``i j value`` without comments, which the GAP suite does not read."""
-    if not csc.nvals:
+    Values are written if `weights`, by default unless all are True, and of a symmetric matrix
+    maybe each edge `once`. The `head` above is formatted with ``n m kind names``.
+    """
+    if not head and not csc.nvals:  # the GAP suite does not read comments
         raise InvalidValue(
             "write: a plain list has no place for a graph without edges. Use .mtx or .npz."
         )
-    reading.write_rows(file, csc.entries(values=weights), " ")
-
-
-def dump_table(csc: CSC, file: IO[bytes], separator: str) -> None:
-    """Write ``source,target``, and ``weight`` unless all values are True."""
-    columns = csc.entries()
-    names = ("source", "target", "weight")[: len(columns)]
-    file.write(f"{separator.join(names)}\n".encode())
-    reading.write_rows(file, columns, separator)
+    columns = csc.entries(values=weights)
+    if once:
+        above = columns[0] <= columns[1]
+        columns = [column[above] for column in columns]
+    names = separator.join(("source", "target", "weight")[: len(columns)])
+    kind, n = "weighted" if len(columns) == 3 else "unweighted", max(csc.nrows, csc.ncols)
+    file.write(head.format(n=n, m=len(columns[0]), kind=kind, names=names).encode())
+    columns[:2] = [ends + first for ends in columns[:2]]
+    reading.write_rows(file, columns, separator, prefix)

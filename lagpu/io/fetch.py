@@ -10,7 +10,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import IO
 
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue
 from lagpu.host import progress
@@ -148,7 +147,13 @@ def _download(url: str, path: Path, sha256: str | None) -> str:
             replacing(path) as file,
         ):
             size = int(answer.headers.get("Content-Length") or 0)
-            copied = _copy(answer, file, digest, path.name, size)
+            copied = 0
+            with progress.bar(f"downloading {path.name}", size or None) as done:
+                while part := answer.read(_PIECE):
+                    file.write(part)
+                    digest.update(part)
+                    copied += len(part)
+                    done(copied)
             if size and copied != size:
                 raise FileFormatError(f"fetch: {url} ended after {copied:,} of {size:,} bytes.")
             _require_sum(path, digest.hexdigest(), sha256, "Download it again")
@@ -160,14 +165,3 @@ def _download(url: str, path: Path, sha256: str | None) -> str:
             raise
         raise InvalidValue(f"fetch: {url}: {getattr(error, 'reason', error)}.") from error
     return digest.hexdigest()
-
-
-def _copy(answer: IO[bytes], file: IO[bytes], digest: hashlib._Hash, name: str, size: int) -> int:
-    copied = 0
-    with progress.bar(f"downloading {name}", size or None) as done:
-        while part := answer.read(_PIECE):
-            file.write(part)
-            digest.update(part)
-            copied += len(part)
-            done(copied)
-    return copied

@@ -25,7 +25,7 @@ from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import Format
 from lagpu.io.npz import Archive
 from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, unpacked
-from lagpu.io.reading import Budget, Options, Parsed
+from lagpu.io.reading import Options, Parsed
 
 Array = np.ndarray[Any, Any]
 
@@ -177,7 +177,9 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
     form = formats.of_start(stream.peek(MANY)[:MANY], budget.name)
     if form is not None:
         _require_heeded(form, options, budget.name)
-        whole = stream if _can_seek(stream) else io.BytesIO(content(stream, budget))
+        # A file that is packed can be entered in its middle only slowly.
+        can_seek = stream.seekable() and isinstance(stream.raw, io.FileIO | io.BytesIO)
+        whole = stream if can_seek else io.BytesIO(content(stream, budget))
         return form.read(whole, budget, options)
     data = content(stream, budget)
     if not data:
@@ -192,11 +194,6 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
                 f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
             ) from None
         raise
-
-
-def _can_seek(stream: Any) -> bool:
-    """Whether a file can be entered in its middle, which one that is packed can only slowly."""
-    return bool(stream.seekable()) and isinstance(stream.raw, io.FileIO | io.BytesIO)
 
 
 def _require_heeded(form: Format, options: Options, name: str) -> None:
@@ -343,7 +340,17 @@ def read_vector(
     file = Path(path)
     with opened(path) as (stream, _, budget):
         if file.suffix == ".npz":
-            indices, values = _archive(stream, budget, "US" if ids else "")
+            kinds = "iuUS" if ids else "iu"
+            with reading.errors_named(f"read: {budget.name} has no arrays `indices` and `values`"):
+                archive = Archive(stream, budget, texts=ids)
+                indices, values = archive["indices"], archive["values"]
+            shapes = f"{indices.dtype} {indices.shape} do not fit values {values.shape}"
+            if (
+                indices.ndim != 1
+                or indices.shape != values.shape
+                or indices.dtype.kind not in kinds
+            ):
+                raise FileFormatError(f"read: {budget.name}: indices {shapes}.")
             return indices if ids else indices.astype(np.int64), values
         text = content(unpacked(stream), budget).decode("utf-8", "replace")
     quoted, lines = ids and file.suffix == ".csv", text.splitlines()
@@ -358,7 +365,9 @@ def read_vector(
             continue
         try:
             index, value = words
-            found.append((index if ids else int(index), value if texts else _number(value)))
+            found.append(
+                (index if ids else int(index), value if texts else reading.number(value.encode()))
+            )
         except ValueError:
             lack = f"line {number} is not an {'id' if ids else 'index'} and a value"
             raise FileFormatError(f"read: {file.name}: {lack}.") from None
@@ -369,22 +378,3 @@ def read_vector(
         return indices, np.array([x for _, x in found], object if texts else None)
     except OverflowError:
         raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
-
-
-def _archive(stream: IO[bytes], budget: Budget, kinds: str = "") -> tuple[Array, Array]:
-    with reading.errors_named(f"read: {budget.name} has no arrays `indices` and `values`"):
-        archive = Archive(stream, budget, texts=bool(kinds))
-        indices, values = archive["indices"], archive["values"]
-    if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu" + kinds:
-        raise FileFormatError(
-            f"read: {budget.name}: indices {indices.dtype} {indices.shape} do not fit "
-            f"values {values.shape}."
-        )
-    return indices, values
-
-
-def _number(word: str) -> int | float:
-    try:
-        return int(word)
-    except ValueError:
-        return float(word)

@@ -1,4 +1,4 @@
-"""All formats of graph files: by what each is known, and who reads and writes it."""
+"""All formats of graph files: how each is recognised, read and written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io import binsparse, edge_list, markup, matrix_market, npz, parquet, suites
+from lagpu.io import binsparse, edge_list, matrix_market, networkx_graphs, npz, parquet, suites
 from lagpu.io.csc import CSC, asymmetry
 from lagpu.io.reading import Budget, Options, Parsed, is_binary
 
@@ -29,13 +29,13 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     read: Read  # of the whole text, or of an open file where there is `magic`
     dump: Dump
-    known: Callable[[bytes], bool] | None = None  # whether a whole content is of this format
+    known: Callable[[bytes], object] | None = None  # whether a whole content is of this format
     magic: tuple[bytes, ...] = ()  # first bytes of a file that is not read whole
     heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
     holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
     extra: str = ""  # of lagpu, which it needs
-    binary: bool = False  # whether files are no text
-    guessed: bool = False  # whether files are known by what they are not
+    binary: bool = False  # whether files are not text
+    guessed: bool = False  # whether any other text might be taken for this format
 
     def require_fit(self, csc: CSC, name: str) -> None:
         """Raise `InvalidValue` if a file of this format has no place for something of a matrix."""
@@ -76,6 +76,13 @@ PACKINGS = {
 }
 
 _with = functools.partial
+_START = 1 << 16  # bytes that show that a text is XML or GML
+
+
+def _list(head: str = "", **how: Any) -> Dump:
+    return functools.partial(edge_list.dump, head=head, **how)
+
+
 _DUP = frozenset({"dup_op"})
 _IDS = _DUP | {"renumber"}
 _LIST = _IDS | {"header"}
@@ -93,20 +100,26 @@ FORMATS: tuple[Format, ...] = (
         magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_ALL,  # with members, without members
     ),
     Format(
-        "GraphML", (".graphml",), _with(markup.parse, kind="GraphML"),
-        _with(markup.dump, kind="GraphML"), markup.is_graphml,
+        "GraphML", (".graphml",), _with(networkx_graphs.parse, kind="GraphML"),
+        _with(networkx_graphs.dump, kind="GraphML"),
+        lambda data: networkx_graphs.GRAPHML.match(data, 0, _START),
         heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(
-        "GML", (".gml",), _with(markup.parse, kind="GML"),
-        _with(markup.dump, kind="GML"), markup.is_gml, heeds=_IDS, holds=_SQUARE, extra="nx",
+        "GML", (".gml",), _with(networkx_graphs.parse, kind="GML"),
+        _with(networkx_graphs.dump, kind="GML"),
+        lambda data: networkx_graphs.GML.match(data, 0, _START),
+        heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(
-        "DIMACS arcs", (".gr",), suites.parse_dimacs, suites.dump_arcs, suites.is_dimacs,
+        "DIMACS arcs", (".gr",), suites.parse_dimacs,
+        _list("p sp {n} {m}\n", prefix="a ", first=1, weights=True), suites.PROBLEM.match,
         heeds=_DUP, holds=_SQUARE,
     ),
     Format(
-        "DIMACS edges", (".col",), suites.parse_dimacs, suites.dump_edges, suites.is_dimacs,
+        "DIMACS edges", (".col",), suites.parse_dimacs,
+        _list("p edge {n} {m}\n", prefix="e ", first=1, weights=False, once=True),
+        suites.PROBLEM.match,
         heeds=_DUP, holds=frozenset({"last"}),
     ),
     Format(
@@ -114,12 +127,12 @@ FORMATS: tuple[Format, ...] = (
         heeds=_DUP, holds=frozenset({"last", "values"}),
     ),
     Format(
-        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap, suites.is_serialized,
+        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap, suites.bytes_of_item,
         holds=_SQUARE - {"values"}, binary=True,
     ),
     Format(
         "GAP serialized with weights", (".wsg",), suites.parse_gap,
-        _with(suites.dump_gap, weights=True), suites.is_serialized, holds=_SQUARE, binary=True,
+        _with(suites.dump_gap, weights=True), suites.bytes_of_item, holds=_SQUARE, binary=True,
     ),
     Format(
         "Parquet", (".parquet",), parquet.parse, parquet.dump, magic=(parquet.MAGIC,),
@@ -130,32 +143,35 @@ FORMATS: tuple[Format, ...] = (
         magic=(binsparse.MAGIC,), heeds=_DUP, holds=_ALL, extra="hdf5",
     ),
     Format(
-        "KONECT", (".konect",), edge_list.parse_konect, edge_list.dump_konect,
-        edge_list.is_konect, heeds=_DUP | {"columns"}, holds=_SQUARE,
+        "KONECT", (".konect",), edge_list.parse_konect,
+        _list("% asym {kind}\n% {m} {n} {n}\n", first=1), edge_list.KONECT.match,
+        heeds=_DUP | {"columns"}, holds=_SQUARE,
     ),
     Format(
-        "LDBC Graphalytics", (".e",), edge_list.parse_ldbc,
-        _with(edge_list.dump_plain, weights=None), heeds=_IDS, holds=_ENTRIES, guessed=True,
+        "LDBC Graphalytics", (".e",), edge_list.parse_ldbc, _list(),
+        heeds=_IDS, holds=_ENTRIES, guessed=True,
     ),
     Format(
-        "CSV", (".csv",), edge_list.parse_table, _with(edge_list.dump_table, separator=","),
+        "CSV", (".csv",), edge_list.parse_table, _list("{names}\n", separator=","),
         edge_list.is_table, heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
     ),
     Format(
-        "TSV", (".tsv",), edge_list.parse_table, _with(edge_list.dump_table, separator="\t"),
+        "TSV", (".tsv",), edge_list.parse_table, _list("{names}\n", separator="\t"),
         heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
     ),
     Format(
-        "GAP edge list", (".el",), edge_list.parse, edge_list.dump_plain,
+        "GAP edge list", (".el",), edge_list.parse, _list(weights=False),
         heeds=_LIST, holds=frozenset({"directed"}), guessed=True,
     ),
     Format(
-        "GAP edge list with weights", (".wel",), edge_list.parse,
-        _with(edge_list.dump_plain, weights=True), heeds=_LIST, holds=_ENTRIES, guessed=True,
+        "GAP edge list with weights", (".wel",), edge_list.parse, _list(weights=True),
+        heeds=_LIST, holds=_ENTRIES, guessed=True,
     ),
     # Last, since any other text is one.
     Format(
-        "edge list", (".txt",), edge_list.parse, edge_list.dump, lambda data: True,
+        "edge list", (".txt",), edge_list.parse,
+        _list("# Nodes: {n} Edges: {m}\n# FromNodeId\tToNodeId\n", separator="\t"),
+        lambda data: True,
         heeds=_LIST, holds=_ALL, guessed=True,
     ),
 )  # fmt: skip

@@ -127,14 +127,6 @@ def _width(field: str) -> int:
     return 2 if field == "pattern" else 3
 
 
-def _why(data: bytes, at: int, field: str) -> str:
-    """Return what is wrong with the line at an offset."""
-    if field == "integer" and _rows_end(data, at, "real") > at:
-        return "a real number in a file of the field integer"
-    line = data[at : data.find(b"\n", at)]
-    return f"{show(line)} is not {_width(field)} numbers, which the field {field} needs"
-
-
 def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that no entry of a field can be, or the end."""
     rows = _rows_of(field).match(text, start)
@@ -153,13 +145,10 @@ _LINE = re.compile(r"Line ([0-9]+): ")
 
 
 def edges_of(text: bytes, sizes: Sizes) -> Edges:
-    """Return the entries of whole lines, those across the diagonal not among them.
+    """Return the entries of whole lines as they are, or raise `Fault` for a line that is none.
 
-    Raises
-    ------
-    Fault
-        If a line is no entry of the matrix. SciPy's parser sees no other line: it reads ``3abc`` as
-        3, and reads beyond its memory to find the end of a last line that is cut.
+    SciPy's parser gets only lines that are entries: it reads ``3abc`` as 3, and reads beyond its
+    memory to find the end of a last line that is cut.
     """
     field = sizes.field
     text = reading.fortran(text) if field == "real" else text
@@ -190,13 +179,17 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
 
 def _require_rows(text: bytes, field: str) -> None:
     """Raise `Fault` for the first line that no entry of a field can be."""
-    stop = _rows_end(text, 0, field)
-    if stop < len(text):
-        raise Fault(line_number(text, stop), _why(text, stop, field))
+    at = _rows_end(text, 0, field)
+    if at < len(text):
+        line = show(text[at : text.find(b"\n", at)])
+        why = f"{line} is not {_width(field)} numbers, which the field {field} needs"
+        if field == "integer" and _rows_end(text, at, "real") > at:
+            why = "a real number in a file of the field integer"
+        raise Fault(line_number(text, at), why)
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:
-    """Raise `FileFormatError` if a file has not as many entries as its size line says."""
+    """Raise `FileFormatError` unless a file has as many entries as its size line says."""
     if count != sizes.nvals:
         raise FileFormatError(
             f"read: {name}: the header says {sizes.nvals} entries, the file has {count}. "

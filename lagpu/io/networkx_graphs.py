@@ -1,11 +1,13 @@
-"""Convert matrices from and to NetworkX graphs: names of nodes, weights, direction, multi-edges."""
+"""NetworkX graphs, and GraphML and GML files, which NetworkX reads and writes."""
 
 from __future__ import annotations
 
+import io
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import IO, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -14,11 +16,12 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
 from lagpu.dtypes import lookup
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import DimensionMismatch, DomainMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
+from lagpu.io import reading
 from lagpu.io.arrays import is_directed, named
-from lagpu.io.csc import from_entries, known_symmetric
-from lagpu.io.reading import needed
+from lagpu.io.csc import CSC, asymmetry, from_entries, known_symmetric
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed, needed
 
 Array = np.ndarray[Any, Any]
 
@@ -68,24 +71,11 @@ class Adjacency:
 def adjacency(
     G: Any, weights: Mapping[Any, Any] | None = None, nodelist: Iterable[Any] | None = None
 ) -> Adjacency:
-    """Return the edges of a NetworkX graph between some nodes, in NetworkX' own order.
+    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order.
 
-    Parameters
-    ----------
-    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        A graph, or a view of one.
-    weights : dict, optional
-        Edge attributes to read, each with the value of an edge that lacks it.
-    nodelist : iterable, optional
-        Distinct nodes of `G` in the order of the vertices; by default ``list(G)``.
-
-    Raises
-    ------
-    DomainMismatch
-        If `G` is not a NetworkX graph, or an attribute is not always a number, or has integers
-        beyond 2**53 that would become floats.
-    InvalidValue
-        If a node of `nodelist` is not in `G`, or is given twice.
+    `weights` are edge attributes to read, each with the value of an edge that lacks it; `nodelist`
+    has distinct nodes in the order of the vertices, by default ``list(G)``. The errors are those of
+    `from_networkx`.
     """
     _require_graph(G)
     # Measured, docs/design/memory.md: lists of names and values, then arrays.
@@ -97,7 +87,14 @@ def adjacency(
         each = [near for _, near in G.adjacency()]
     else:
         found = dict(G.adjacency())
-        _require_nodes(nodes, place, found)
+        if unknown := [node for node in nodes if node not in found]:
+            raise InvalidValue(
+                f"from_networkx: the node {unknown[0]!r} of nodelist is not in the graph. Leave it "
+                "out."
+            )
+        if len(place) != len(nodes):
+            twice = next(node for k, node in enumerate(nodes) if place[node] != k)
+            raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
         each = [{v: data for v, data in found[u].items() if v in place} for u in nodes]
     if G.is_multigraph():
         ends: Iterable[Any] = (v for near in each for v, keys in near.items() for _ in keys)
@@ -129,18 +126,6 @@ def _require_graph(G: Any) -> None:
     elif hasattr(G, "tocsc"):
         remedy = "Use from_scipy."
     raise DomainMismatch(f"from_networkx: {kind} is not a NetworkX graph. {remedy}")
-
-
-def _require_nodes(nodes: list[Any], place: Mapping[Any, int], found: Mapping[Any, Any]) -> None:
-    """Raise `InvalidValue` unless `nodes` are distinct nodes of the graph."""
-    unknown = [node for node in nodes if node not in found]
-    if unknown:
-        raise InvalidValue(
-            f"from_networkx: the node {unknown[0]!r} of nodelist is not in the graph. Leave it out."
-        )
-    if len(place) != len(nodes):
-        twice = next(node for k, node in enumerate(nodes) if place[node] != k)
-        raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
 
 
 def numbers(values: list[Any], name: Any) -> Array:
@@ -297,7 +282,11 @@ def to_networkx(
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"to_networkx: {type(A).__name__} is not a Matrix. Give a Matrix.")
     directed = is_directed(A, directed, "to_networkx")
-    names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
+    names = range(A.nrows) if nodes is None else list(nodes)
+    if len(names) != A.nrows:
+        raise DimensionMismatch(f"to_networkx: {len(names)} nodes != {A.nrows} vertices.")
+    if len(set(names)) != A.nrows:
+        raise InvalidValue("to_networkx: a name is given twice. Give each node a name of its own.")
     # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
     need = A.nvals * (270 if A.dtype.is_bool else 440) + A.nrows * 750
     in_step(A.backend, lambda: memory.require(need, "to_networkx", "Use to_scipy."))
@@ -324,11 +313,90 @@ def graph(
     return G
 
 
-def _names(nodes: Iterable[Any], n: int) -> list[Any]:
-    """Return `n` distinct names of vertices."""
-    names = list(nodes)
-    if len(names) != n:
-        raise DimensionMismatch(f"to_networkx: {len(names)} nodes != {n} vertices.")
-    if len(set(names)) != n:
-        raise InvalidValue("to_networkx: a name is given twice. Give each node a name of its own.")
-    return names
+# ------------------------------------------------------------------------------------------
+# GraphML and GML; the edge attribute ``weight`` is the value.
+
+
+# Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.
+_BYTES = 60
+_NUMBERED = re.compile(r"n[0-9]{1,18}")  # as yEd and igraph number nodes
+GML = re.compile(rb"\s*+(?:(?:#|Creator|Version|comment)[^\n]*\n\s*+)*+graph\s*\[", re.IGNORECASE)
+GRAPHML = re.compile(
+    rb"(?:<\?xml[^>]*>|<!--.*?-->|<!DOCTYPE[^>\[]*>|\s)*+<(?:\w+:)?graphml\b", re.DOTALL
+)
+
+
+def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed:
+    """Return the graph of a file of a kind, GraphML or GML.
+
+    Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
+    named by its label, if all have different ones, and is else the number of its id.
+    """
+    name = budget.name
+    nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)
+    budget.require(_BYTES * len(data), "its elements", held=len(data))
+    with reading.errors_named(f"read: {name}"):  # of XML, of GML, of numbers, of nesting
+        G = nx.read_graphml(stream) if kind == "GraphML" else nx.read_gml(stream, label="id")
+    weights = _weights_of(G, name)
+    nodes, ids = _numbered(G, options, name)
+    place = dict(zip(G, nodes.tolist(), strict=True))
+    pairs = np.array([(place[u], place[v]) for u, v in G.edges()], np.int64).reshape(-1, 2)
+    u, v = pairs[:, 0], pairs[:, 1]
+    undirected = not G.is_directed()
+    if undirected:  # parallel edges are summed, whichever end is first
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    n = int(nodes.max(initial=-1)) + 1
+    held = len(data) + 16 * len(u)
+    edges = Edges(u, v, weights)
+    return reading.graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+
+
+def _weights_of(G: Any, name: str) -> Array | None:
+    """Return the weight of each edge, 1 where it is missing; None if no edge has one."""
+    found = [value for *_, value in G.edges(data="weight")]
+    if all(value is None for value in found):
+        return None
+    try:
+        texts = (1 if x is None else x for x in found)
+        values = np.array([reading.number(x.encode()) if isinstance(x, str) else x for x in texts])
+    except (ValueError, OverflowError):
+        values = np.array([], object)
+    if values.dtype.kind not in "biuf":
+        raise FileFormatError(f"read: {name}: a weight is no number of 64 bits.")
+    return values
+
+
+def _numbered(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
+    """Return the number of each node, and the ids if they are renumbered."""
+    labels: list[Any] = list(dict(G.nodes(data="label")).values())
+    named = None not in labels and len({*map(str, labels)}) == len(labels)
+    words: list[Any] = list(G)
+    if named and (options.renumber or reading.whole_numbers([*map(str, labels)]) is not None):
+        words = [*map(str, labels)]
+    if options.renumber:
+        names = Names()
+        numbers, _, ids = names.ordered(names.codes(words, len(words)), np.empty(0, np.int64))
+        return numbers, ids
+    if all(isinstance(word, str) and _NUMBERED.fullmatch(word) for word in words):
+        words = [word[1:] for word in words]
+    found = reading.whole_numbers(words)
+    if found is None or found.dtype.kind not in "iu" or found.min(initial=0) < 0:
+        odd = next((w for w in words if reading.whole_numbers([w]) is None), words[0])
+        raise FileFormatError(
+            f"read: {name}: node {str(odd)[:60]!r} is no whole number 0, 1, 2, ... {NAMES_HINT}."
+        )
+    if len(set(found.tolist())) != len(found):
+        raise FileFormatError(f"read: {name}: two nodes are the same number. {NAMES_HINT}.")
+    return found, None
+
+
+def dump(csc: CSC, file: IO[bytes], *, kind: str) -> None:
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True.
+
+    The graph is undirected if the matrix is symmetric.
+    """
+    nx = needed("nx", f"write: {kind}")
+    memory.require(csc.nvals * 440 + csc.nrows * 750, "write", "Use .npz.")
+    entries = [x.astype(np.int8) if x.dtype.kind == "b" else x for x in csc.entries()]
+    G = graph(range(csc.nrows), entries, directed=asymmetry(csc) is not None)
+    (nx.write_graphml if kind == "GraphML" else nx.write_gml)(G, file)

@@ -169,53 +169,33 @@ def require_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
         raise ValueError("rows that do not rise within a column")
 
 
+# Of the forms of SciPy, the arrays of indices.
+_INDICES: dict[str, tuple[str, ...]] = dict.fromkeys(("bsr", "csc", "csr"), ("indices", "indptr"))
+_INDICES |= {"coo": ("row", "col"), "dia": ("offsets",)}
+
+
 def _from_scipy(archive: Archive, budget: Budget) -> CSC:
-    form, (nrows, ncols) = archive.word("format"), archive.shape()
-    if form not in _READ:
+    form, shape, data = archive.word("format"), archive.shape(), archive["data"]
+    if form not in _INDICES:
         raise ValueError(f"its format is {form[:20]!r}")
-    data = archive["data"]
     dtypes.lookup(data.dtype)
-    need = bytes_for_entries(data.size, max(nrows, ncols), values=True)
-    budget.require(archive.nbytes + need, f"{nrows} x {ncols}", held=archive.nbytes)
-    return compress(_READ[form](archive, form, data, (nrows, ncols)).tocsc())
-
-
-def _compressed(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
-    """Return a matrix by rows, columns or blocks; SciPy itself may crash on wrong indices."""
-    indices, indptr = archive.indices("indices"), archive.indices("indptr")
-    if data.ndim != (3 if form == "bsr" else 1) or len(data) != len(indices):
-        raise ValueError(f"{data.shape} values do not fit {len(indices)} indices")
-    block = data.shape[1:] or (1, 1)
+    need = archive.nbytes + bytes_for_entries(data.size, max(shape), values=True)
+    budget.require(need, f"{shape[0]} x {shape[1]}", held=archive.nbytes)
+    lists = [archive.indices(name) for name in _INDICES[form]]
+    block = data.shape[1:] if form == "bsr" and data.ndim == 3 else (1, 1)
     if min(block) < 1 or shape[0] % block[0] or shape[1] % block[1]:
         raise ValueError(f"blocks {block} do not fit the shape {shape}")
-    size, width = shape[0] // block[0], shape[1] // block[1]
-    if form == "csc":
-        size, width = width, size
-    require_rising("indptr does", indptr, size, len(indices))
-    require_inside("an index", indices, width)
-    make = getattr(sp, f"{form}_array")
-    return make((data, indices, indptr), shape=shape)
-
-
-def _coordinates(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
-    rows, cols = archive.indices("row"), archive.indices("col")
-    if not data.shape == rows.shape == cols.shape:
-        raise ValueError(f"{data.shape} values, {rows.shape} rows, {cols.shape} columns")
-    require_inside("a row", rows, shape[0])
-    require_inside("a column", cols, shape[1])
-    return sp.coo_array((data, (rows, cols)), shape=shape)
-
-
-def _diagonals(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
-    offsets = archive.indices("offsets").astype(np.int64)
-    if data.ndim != 2 or len(data) != len(offsets) or len(set(offsets.tolist())) != len(offsets):
-        raise ValueError(f"{data.shape} values do not fit {len(offsets)} distinct offsets")
-    require_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
-    return sp.dia_array((data, offsets), shape=shape)
-
-
-_READ = dict.fromkeys(("bsr", "csc", "csr"), _compressed)
-_READ |= {"coo": _coordinates, "dia": _diagonals}
+    if data.ndim != {"bsr": 3, "dia": 2}.get(form, 1) or len(data) != len(lists[0]):
+        raise ValueError(f"{data.shape} values do not fit {len(lists[0])} indices")
+    if form == "dia":
+        require_inside("a diagonal", lists[0].astype(np.int64) + shape[0], sum(shape) + 1)
+    elif form != "coo":  # SciPy itself may crash on wrong indices
+        size, width = shape[0] // block[0], shape[1] // block[1]
+        size, width = (width, size) if form == "csc" else (size, width)
+        require_rising("indptr does", lists[1], size, len(lists[0]))
+        require_inside("an index", lists[0], width)
+    given = (data, tuple(lists)) if form == "coo" else (data, *lists)
+    return compress(getattr(sp, f"{form}_array")(given, shape=shape).tocsc())
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

@@ -7,6 +7,7 @@ each piece before it is unpacked, since a small file may unpack to any size.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import io
 import lzma
@@ -102,7 +103,7 @@ def opened(source: Any) -> Iterator[Input]:
         stream: Any
         is_path = False
         if hasattr(source, "read"):
-            stream = _buffered(_Handle(source, file.name))
+            stream = io.BufferedReader(_Handle(source, file.name))
         elif str(file) == "-":
             stream = sys.stdin.buffer
         else:
@@ -138,23 +139,15 @@ def _size(stream: Any) -> float:
     return math.inf
 
 
-def _packing(start: bytes) -> formats.Packing | None:
+def packing_of(start: bytes) -> formats.Packing | None:
+    """Return how a file is packed, by its first bytes."""
     return next((way for way in formats.PACKINGS.values() if start.startswith(way.magic)), None)
-
-
-def is_packed(start: bytes) -> bool:
-    """Whether the first bytes of a file say that it is packed."""
-    return _packing(start) is not None
-
-
-def _buffered(file: Any) -> Any:
-    return io.BufferedReader(file)
 
 
 def unpacked(stream: Any) -> Any:
     """Return the buffered stream of what an open file holds, which may be packed."""
-    packing = _packing(stream.peek(8))
-    return stream if packing is None else _buffered(packing.reader(stream))
+    packing = packing_of(stream.peek(8))
+    return stream if packing is None else io.BufferedReader(packing.reader(stream))
 
 
 @contextlib.contextmanager
@@ -199,7 +192,7 @@ def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
 
 class _Member(NamedTuple):
     name: str
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], Any]
 
 
 def graph_in(given: Input) -> Input:
@@ -213,12 +206,12 @@ def graph_in(given: Input) -> Input:
             names = archive.namelist()
         if not names or any(name.endswith(".npy") for name in names):
             whole.seek(0)
-            return given if whole is stream else given._replace(stream=_buffered(whole))
-        return _chosen(_zipped(archive, budget), given, "a .zip archive")
+            return given if whole is stream else given._replace(stream=io.BufferedReader(whole))
+        return _chosen(_zipped(archive), given, "a .zip archive")
     stream = unpacked(stream)
     start = stream.peek(MANY)
     if len(start) < _USTAR.stop:  # of a packed file a peek may be short
-        stream = _buffered(io.BytesIO(content(stream, budget)))
+        stream = io.BufferedReader(io.BytesIO(content(stream, budget)))
         start = stream.peek(MANY)
     if start[_USTAR] != b"ustar":
         return given._replace(stream=stream)
@@ -226,19 +219,17 @@ def graph_in(given: Input) -> Input:
     return _chosen(_tarred(data, budget), given, "a tar archive", held=len(data))
 
 
-def _zipped(archive: zipfile.ZipFile, budget: Budget) -> list[_Member]:
+def _zipped(archive: zipfile.ZipFile) -> list[_Member]:
     """Return the files in a .zip archive that can be unpacked piece by piece."""
 
-    def opener(info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
-        def open_it() -> IO[bytes]:
-            if info.compress_type not in _PLAIN or info.flag_bits & _ENCRYPTED:
-                # A few bytes would unpack to gigabytes at once.
-                raise ValueError("it is encrypted, or not packed by deflate. Unpack it first")
-            return archive.open(info)
+    def opened(info: zipfile.ZipInfo) -> IO[bytes]:
+        if info.compress_type not in _PLAIN or info.flag_bits & _ENCRYPTED:
+            # A few bytes would unpack to gigabytes at once.
+            raise ValueError("it is encrypted, or not packed by deflate. Unpack it first")
+        return archive.open(info)
 
-        return open_it
-
-    return [_Member(x.filename, opener(x)) for x in archive.infolist() if not x.is_dir()]
+    files = (x for x in archive.infolist() if not x.is_dir())
+    return [_Member(x.filename, functools.partial(opened, x)) for x in files]
 
 
 def _tarred(data: bytes, budget: Budget) -> list[_Member]:
@@ -250,24 +241,16 @@ def _tarred(data: bytes, budget: Budget) -> list[_Member]:
             if member.size < 0 or len(files) == _MOST:  # Python might never end
                 raise ValueError(f"it has a size below 0, or more than {_MOST} files")
             if member.isreg():
-                files.append(_Member(member.name, _slice_of(member, data)))
+                files.append(_Member(member.name, functools.partial(archive.extractfile, member)))
     return files
-
-
-def _slice_of(member: tarfile.TarInfo, data: bytes) -> Callable[[], IO[bytes]]:
-    def open_it() -> IO[bytes]:
-        end = member.offset_data + member.size
-        if member.issparse() or end > len(data):
-            raise ValueError("it is truncated or has holes")
-        return io.BytesIO(data[member.offset_data : end])
-
-    return open_it
 
 
 def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> Input:
     """Return the member that is the graph: see :doc:`/files`."""
     name, file = given.budget.name, given.file
-    own = [x for x in members if not _hidden(x.name)]
+    # Not the notes that an operating system adds to an archive.
+    paths = ((x, PurePosixPath(x.name)) for x in members)
+    own = [x for x, at in paths if not at.name.startswith(".") and "__MACOSX" not in at.parts]
     found = _graph_of([x.name for x in own], file)
     if len(found) != 1:
         what = "which of them is the graph is not clear" if own else "there is no file in it"
@@ -288,16 +271,10 @@ def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> I
 
     def unpack(member: _Member, what: str) -> bytes:
         with reading.errors_named(f"read: {name}: {ascii(what[:60])[1:-1]}"), member.open() as text:
-            return content(unpacked(_buffered(text)), budget, held)
+            return content(unpacked(io.BufferedReader(text)), budget, held)
 
     data = unpack(next(x for x in own if x.name == chosen), chosen)
-    return Input(_buffered(io.BytesIO(data)), Path(path.name), budget)
-
-
-def _hidden(name: str) -> bool:
-    """Whether a member is a note that an operating system added to the archive."""
-    path = PurePosixPath(name)
-    return path.name.startswith(".") or "__MACOSX" in path.parts
+    return Input(io.BufferedReader(io.BytesIO(data)), Path(path.name), budget)
 
 
 def _graph_of(names: list[str], archive: Path) -> list[str]:

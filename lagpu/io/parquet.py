@@ -49,7 +49,11 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
             f"{NAMES_HINT}."
         )
     rows = table.metadata.num_rows
-    budget.require(max(56 * rows, _unpacked(table.metadata) if texts else 0), "its rows")
+    unpacked, groups = 0, table.metadata.num_row_groups
+    if texts:  # as the file says; pyarrow ends the process if the size of one column is damaged
+        of_groups = (table.metadata.row_group(g).total_byte_size for g in range(groups))
+        unpacked = sum(max(0, size) for size in of_groups)
+    budget.require(max(56 * rows, unpacked), "its rows")
     file.seek(0)
     with damage_named(name):
         # Texts stay in their dictionaries, which are as small as they are in the file.
@@ -61,10 +65,13 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
                 f"read: {name}: the column {titles[missing]!r} has {columns[missing].null_count} "
                 "missing values. Fill or drop them."
             )
-        weights = _weights(columns[2]) if len(columns) == 3 else None
+        weights = columns[2].to_numpy() if len(columns) == 3 else None
+        if weights is not None and weights.dtype == np.float16:
+            weights = weights.astype(np.float32)
         # Of two types, both would become FP64.
         if options.renumber and (not whole or len(kinds) == 2):
-            u, v, ids = _named(columns[:2])
+            names = Names()
+            u, v, ids = names.ordered(*(_codes(column, names) for column in columns[:2]))
         else:
             (u, v), ids = (column.to_numpy() for column in columns[:2]), None
     held = 24 * rows
@@ -80,15 +87,6 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
     # Below 2**53, so that nothing wraps.
     u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
     return reading.graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
-
-
-def _unpacked(metadata: Any) -> int:
-    """Return how many bytes the columns take once they are unpacked, as the file says.
-
-    Those of one column are not asked for: pyarrow ends the process if they are damaged.
-    """
-    groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
-    return sum(max(0, group.total_byte_size) for group in groups)
 
 
 def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
@@ -134,18 +132,6 @@ def _is_text(kind: Any) -> bool:
     if words.startswith("dictionary"):
         return str(kind.value_type) in _TEXTS or kind_of(kind.value_type) is not None
     return words in _TEXTS
-
-
-def _weights(column: Any) -> Array:
-    found: Array = column.to_numpy()
-    return found.astype(np.float32) if found.dtype == np.float16 else found
-
-
-def _named(columns: list[Any]) -> tuple[Array, Array, Array]:
-    """Return the ends of edges as numbers, and the id of each."""
-    names = Names()
-    u, v = (_codes(column, names) for column in columns)
-    return names.ordered(u, v)
 
 
 def _codes(column: Any, names: Names) -> Array:

@@ -151,15 +151,10 @@ def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: st
 
 
 def table(text: bytes, separator: str | None = None) -> Array:
-    """Return the numbers of lines, (lines, numbers of each), blank lines aside.
+    """Return the numbers of lines, (lines, numbers of each), without blank lines.
 
-    They are INT64, or FP64 if one is not a whole number.
-
-    Raises
-    ------
-    Malformed
-        If lines have different numbers of words, a word is not a number, or one is beyond 64 bits
-        where all are whole.
+    They are INT64, or FP64 if one is not a whole number. `Malformed` if lines have different
+    numbers of words, a word is not a number, or a whole one does not fit 64 bits.
     """
     if not text.strip():
         return np.empty((0, 0), np.int64)
@@ -267,7 +262,7 @@ class Budget(NamedTuple):
     def of(
         cls, name: str, size: float, beside: Callable[[str], bytes | None] = lambda _suffix: None
     ) -> Budget:
-        """Return the budget of a file of so many bytes, or of a pipe: infinity."""
+        """Return the budget of a file of `size` bytes; a pipe has infinitely many."""
         text, limit = os.environ.get(_VARIABLE), max(_LEAST, _TIMES * size)
         if text:
             try:
@@ -341,10 +336,7 @@ class Edges(NamedTuple):
     def of(cls, table: Array, width: int, places: tuple[int, ...] = ()) -> Edges:
         """Return the edges in the rows of a table: columns of sources, targets, maybe of weights.
 
-        Raises
-        ------
-        Malformed
-            If a row has another width, or an end is not a whole number in ``0 .. 2**53 - 1``.
+        `Malformed` if a row has another width, or an end is not a whole number below 2**53.
         """
         if not len(table):
             return cls.join([])

@@ -21,7 +21,7 @@ from lagpu.host import memory
 from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
 from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
 from lagpu.io.formats import Format
-from lagpu.io.opening import damage_named, is_packed, opened, unpacked
+from lagpu.io.opening import damage_named, opened, packing_of, unpacked
 from lagpu.io.reading import BYTE_ORDER_MARK, Budget, Edges, Extent, Fault, Options
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,7 @@ class Source:
     chunks: Callable[[Sequence[int], int], Iterator[tuple[int, Chunk]]]
     # Returns (nrows, ncols, entries of the head) for the extent of all shares.
     shape: Callable[[Extent], tuple[int, int, Edges]]
-    bytes_of: Callable[[int], int]  # what reading one of so many shares takes, at most
+    bytes_of: Callable[[int], int]  # the most that reading one of `count` shares takes
     pattern: bool  # whether every entry is True
     kind: np.dtype[Any] | None = None  # of the values; by default INT64 if all are whole, else FP64
     undirected: bool = False  # as in `lagpu.io.reading.Parsed`
@@ -96,7 +96,7 @@ class Text:
                 yield piece, Chunk(key, Edges.join([]), lines, fault.line, fault.why)
 
     def bytes_of(self, count: int) -> int:
-        """Return the bytes that one of so many shares takes."""
+        """Return the bytes that one of `count` shares takes."""
         # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
         share = self.nbytes // count
         return 6 * share + _TEMPORARY * min(share, reading.PIECE)
@@ -105,14 +105,19 @@ class Text:
         """Yield (piece, key, whole lines) of the shares of some pieces of `count`."""
         with self._file.open("rb") as stream:
             if self._packed:
-                for key, text in enumerate(self._unpacked(stream)):
-                    if key % count in pieces:
-                        yield key % count, key, text
+                with damage_named(self.name), unpacked(stream) as text:
+                    skip = self._start
+                    while skip and (over := text.read(min(skip, reading.PIECE))):
+                        skip -= len(over)
+                    for key, part in enumerate(self._whole_lines(text)):
+                        if key % count in pieces:
+                            yield key % count, key, part
                 return
             for piece in pieces:
                 first, last = (self._line_at(stream, piece + k, count) for k in (0, 1))
-                for k, text in enumerate(self._lines(stream, first, last)):
-                    yield piece, piece << 32 | k, text
+                stream.seek(first)
+                for k, part in enumerate(self._whole_lines(stream, last - first)):
+                    yield piece, piece << 32 | k, part
 
     def _line_at(self, stream: IO[bytes], piece: int, count: int) -> int:
         """Return where the first line begins at or after the nominal start of a share."""
@@ -126,44 +131,24 @@ class Text:
                 return stream.tell() - len(block) + end + 1
         return self.nbytes
 
-    def _lines(self, stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
-        stream.seek(first)
-        while first < last:
-            block = stream.read(min(reading.PIECE, last - first))
-            if not block:
-                raise FileFormatError(f"read: {self.name} became shorter while it was read.")
-            if first + len(block) < last:
-                block = block[: self._last_line_of(block, reading.PIECE)]
-                stream.seek(first + len(block))
-            first += len(block)
-            yield _ended(block)
-
-    def _unpacked(self, stream: IO[bytes]) -> Iterator[bytes]:
-        with damage_named(self.name), unpacked(stream) as text:
-            skip, rest = self._start, b""
-            while skip and (over := text.read(min(skip, reading.PIECE))):
-                skip -= len(over)
-            while block := text.read(reading.PIECE):
-                block = rest + block
-                cut = self._last_line_of(block, 2 * reading.PIECE)
-                rest = block[cut:]
-                if cut:
-                    yield block[:cut]
-            if rest:
-                yield _ended(rest)
-
-    def _last_line_of(self, block: bytes, most: int) -> int:
-        """Return where the last whole line of a block ends; 0 if it may be longer, up to `most`."""
-        cut = block.rfind(b"\n") + 1
-        if not cut and len(block) >= most:
-            raise FileFormatError(
-                f"read: {self.name} has a line that is longer than {reading.PIECE} bytes."
-            )
-        return cut
-
-
-def _ended(text: bytes) -> bytes:
-    return text if text.endswith(b"\n") else text + b"\n"
+    def _whole_lines(self, stream: IO[bytes], left: int | None = None) -> Iterator[bytes]:
+        """Yield whole lines of a stream, of its next `left` bytes if that is given."""
+        rest = b""
+        while block := stream.read(reading.PIECE if left is None else min(reading.PIECE, left)):
+            left = None if left is None else left - len(block)
+            block = rest + block
+            cut = block.rfind(b"\n") + 1
+            if not cut and len(block) >= 2 * reading.PIECE:
+                raise FileFormatError(
+                    f"read: {self.name} has a line that is longer than {reading.PIECE} bytes."
+                )
+            rest = block[cut:]
+            if cut:
+                yield block[:cut]
+        if left:
+            raise FileFormatError(f"read: {self.name} became shorter while it was read.")
+        if rest:
+            yield rest + b"\n"
 
 
 def text_source(
@@ -179,32 +164,30 @@ def text_source(
     head = head[skipped : head.rfind(b"\n") + 1]
     form = formats.of_content(head, file, asked, name)
 
+    parse: Callable[..., Edges]
     if form.read is matrix_market.parse:
         sizes = matrix_market.sizes_of(head, name)
+        start, kind, mirror, undirected = sizes.start, sizes.kind, sizes.mirror, False
+        pattern = kind is None
+        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
 
         def shape(extent: Extent) -> tuple[int, int, Edges]:
             matrix_market.require_count(sizes, extent.size, name)
             return sizes.nrows, sizes.ncols, Edges.join([])
+    else:
+        top = edge_list.top_of(head, name)
+        if form.read is not edge_list.parse or not top.second[1]:
+            return None
+        start, kind, mirror, undirected = len(top.text), None, 0, top.undirected
+        pattern = top.width == 2
+        parse = functools.partial(edge_list.edges_of, width=top.width)
 
-        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
-        text, kind = Text(file, skipped + sizes.start, packed, parse), sizes.kind
-        above = head.count(b"\n", 0, sizes.start)
-        return Source(
-            text.chunks, shape, text.bytes_of, kind is None, kind, mirror=sizes.mirror, head=above
-        )
-    top = edge_list.top_of(head, name)
-    if form.read is not edge_list.parse or not top.second[1]:
-        return None
+        def shape(extent: Extent) -> tuple[int, int, Edges]:
+            n, first = edge_list.settled(top, extent, name, options)
+            return n, n, first
 
-    def settled(extent: Extent) -> tuple[int, int, Edges]:
-        n, first = edge_list.settled(top, extent, name, options)
-        return n, n, first
-
-    parse = functools.partial(edge_list.edges_of, width=top.width)
-    text, above = Text(file, skipped + len(top.text), packed, parse), top.text.count(b"\n")
-    return Source(
-        text.chunks, settled, text.bytes_of, top.width == 2, undirected=top.undirected, head=above
-    )
+    text, above = Text(file, skipped + start, packed, parse), head.count(b"\n", 0, start)
+    return Source(text.chunks, shape, text.bytes_of, pattern, kind, undirected, mirror, above)
 
 
 # ------------------------------------------------------------------------------------------
@@ -380,7 +363,7 @@ class _Reader:
     def _source(self, stream: IO[bytes], head: bytes, asked: Format | None) -> Source | None:
         """Return what the first bytes describe, or None; errors are left to the other reader."""
         options, name = self._options, self._budget.name
-        if options.renumber or (len(head) < HEAD and not is_packed(head)):
+        if options.renumber or (len(head) < HEAD and packing_of(head) is None):
             return None
         try:
             form = formats.of_start(head, name)

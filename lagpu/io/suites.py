@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 # ``a u v w``; the 2nd one (cliques and colouring, 1993), ``p edge n m`` and lines ``e u v``.
 
 _REMARK = re.compile(rb"^c(?:[ \t][^\n]*)?\r?\n", re.MULTILINE)
-_PROBLEM = re.compile(
+PROBLEM = re.compile(
     rb"(?:c(?:[ \t][^\n]*)?\r?\n|[ \t]*\r?\n)*+"
     rb"p[ \t]+([a-z]+)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n"
 )
@@ -33,14 +33,9 @@ _ODD_END = re.compile(rb"\n[ae][ \t]+(?:[0-9+]+[ \t]+)?[0-9+]*[^0-9+ \t]")
 _LINES = {b"sp": "a u v w", b"edge": "e u v", b"col": "e u v"}  # by the problem
 
 
-def is_dimacs(data: bytes) -> bool:
-    """Return whether a text begins with comments ``c`` and a line ``p kind n m``."""
-    return _PROBLEM.match(data) is not None
-
-
 def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the graph of a DIMACS file; arcs are directed, edges are not."""
-    name, top = budget.name, _PROBLEM.match(data)
+    name, top = budget.name, PROBLEM.match(data)
     if top is None:
         raise FileFormatError(f"read: {name} has no line `p sp n m` or `p edge n m` at its top.")
     kind, n, m = top[1], int(top[2]), int(top[3])
@@ -79,21 +74,6 @@ def _arcs(text: bytes, form: str) -> Edges:
         return Edges.of(numbers, width)
 
     return reading.by_line(text, edges, lambda line: f"is no line `{form}` of numbers of 64 bits")
-
-
-def dump_arcs(csc: CSC, file: IO[bytes]) -> None:
-    """Write ``p sp n m`` and an arc for each entry; True is written as 1."""
-    file.write(f"p sp {csc.nrows} {csc.nvals}\n".encode())
-    rows, cols, values = csc.entries(values=True)
-    reading.write_rows(file, [rows + 1, cols + 1, values], " ", "a ")
-
-
-def dump_edges(csc: CSC, file: IO[bytes]) -> None:
-    """Write ``p edge n m`` and each edge of a symmetric matrix once."""
-    rows, cols = csc.entries(values=False)
-    once = rows <= cols
-    file.write(f"p edge {csc.nrows} {int(once.sum())}\n".encode())
-    reading.write_rows(file, [rows[once] + 1, cols[once] + 1], " ", "e ")
 
 
 # ------------------------------------------------------------------------------------------
@@ -239,13 +219,8 @@ def dump_metis(csc: CSC, file: IO[bytes]) -> None:
 _OFFSETS = 17
 
 
-def is_serialized(data: bytes) -> bool:
-    """Return whether the sizes in the first bytes fit the length of the data."""
-    return _item(data) > 0
-
-
-def _item(data: bytes) -> int:
-    """Return the bytes of a neighbour, 4 or 8 with a weight; 0 if the sizes do not fit."""
+def bytes_of_item(data: bytes) -> int:
+    """Return the bytes of a neighbour, 4 or 8 with a weight; 0 if the sizes do not fit the data."""
     if len(data) < _OFFSETS or data[0] > 1:
         return 0
     m, n = np.frombuffer(data, "<i8", 2, 1).tolist()
@@ -259,7 +234,7 @@ def _item(data: bytes) -> int:
 
 def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the graph in a file: BOOL, or INT32 with weights."""
-    name, item = budget.name, _item(data)
+    name, item = budget.name, bytes_of_item(data)
     if not item:
         raise FileFormatError(
             f"read: {name}: the sizes of a serialized GAP graph do not fit its length. It is "

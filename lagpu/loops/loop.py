@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from lagpu import operations
+from lagpu import operations as ops
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
@@ -30,16 +30,7 @@ from lagpu.core.recorder import (
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import (
-    FusedLoop,
-    Handle,
-    RecordedBody,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-    resolved,
-)
+from lagpu.operations import Statement
 
 T = TypeVar("T")
 
@@ -115,22 +106,24 @@ class Counted:
         self._namespace[self._name] = LastCount(self._last) if last is None else last
 
     def plan(
-        self, backend: Backend, recorder: Recorder, turns: Until | Sweep
-    ) -> FusedLoop | Rejection:
+        self, backend: Backend, recorder: Recorder, turns: ops.Until | ops.Sweep
+    ) -> ops.FusedLoop | ops.Rejection:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
         loop = _planned(backend, statements, turns)
-        if isinstance(loop, Rejection) or self._name == "_":
+        if isinstance(loop, ops.Rejection) or self._name == "_":
             return loop
         if hasattr(loop, "count"):
             self._last = loop.count()
             return loop
         if recorder.ndim != 1:
-            return Rejection("it is outside a function, and a loop over matrices keeps no counter")
-        last = operations.ScalarValue(INT64)
+            return ops.Rejection(
+                "it is outside a function, and a loop over matrices keeps no counter"
+            )
+        last = ops.ScalarValue(INT64)
         self._last = last.get
-        number = operations.Constant(operations.CounterRef(INT64))
-        count = Statement(last, operations.Descriptor(), number, INT64)
+        number = ops.Constant(ops.CounterRef(INT64))
+        count = Statement(last, ops.Descriptor(), number, INT64)
         return backend.plan_loop([*statements, count], turns)
 
     def _unknown(self) -> int:
@@ -155,13 +148,13 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 class KnownLoop:
     """A loop of a function, and what its names must mean for its statements to be reused."""
 
-    record: operations.Record
+    record: ops.Record
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
         self._likes = [(name, *_like(found)) for name, found in named]
 
-    def handles(self, frame: FrameType, backend: Backend) -> list[Handle] | None:
+    def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
@@ -181,16 +174,16 @@ class KnownLoop:
                 return None
         return handles if len(set(map(id, handles))) == len(handles) else None
 
-    def learn(self, statements: list[Statement], handles: list[Handle]) -> bool:
+    def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""
         named = {id(x) for x in handles}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
-            used = {id(x) for x in (s.out, *mask, *operations.operands_of(s.operation))}
+            used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
             if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
                 return False
         shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
-        self.record = operations.Record(statements, handles, shapes)
+        self.record = ops.Record(statements, handles, shapes)
         return True
 
 
@@ -199,13 +192,13 @@ def _like(x: Any) -> tuple[Any, ...]:
     return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
-def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
+def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
     """Return the body of the loop that `frame` begins, if one like it was recorded."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
     handles = known.handles(frame, backend)
-    return None if handles is None else RecordedBody(known.record, handles)
+    return None if handles is None else ops.RecordedBody(known.record, handles)
 
 
 def keep_known(
@@ -265,7 +258,7 @@ def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
 
 def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
     for s in statements:
-        now = s._replace(operation=resolved(s.operation, depth)) if s.counters else s
+        now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
             run_statement(backend, now)
 
@@ -339,12 +332,13 @@ def loop(
     ends = _Until(until_empty, until_unchanged, times, until)
     watched = ends.watched
     frame = sys._getframe(1)
-    backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
+    body = read_body(frame) if watched is None else None
+    backend = watched.backend if body is None else backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
     if not backend.capabilities.records:
-        body = read_body(frame)
+        body = body or read_body(frame)
         _require_fused(body.reason)
         backend.last_loop = BY_ITSELF
         may = until is None and not ends.is_over and isinstance(ends.watched, Vector)
@@ -363,8 +357,8 @@ def loop(
     if recorded is not None:
         _run_known(backend, ends, recorded)
         return iter(())
-    body = read_body(frame)
-    if body.scalar and backend_of(body, frame) is not backend:
+    body = body or read_body(frame)
+    if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
@@ -376,7 +370,7 @@ def _counted(body: LoopBody, frame: FrameType) -> Counted | None:
 
 
 def _patience(
-    backend: Backend, turns: Until | operations.Levels, body: LoopBody, frame: FrameType
+    backend: Backend, turns: ops.Until | ops.Levels, body: LoopBody, frame: FrameType
 ) -> int | None:
     """Return after how many iterations the backend may run the rest as one program, or None."""
     ask = backend.capabilities.patience
@@ -427,12 +421,12 @@ class _Until(NamedTuple):
         """The vector or matrix of the condition, or None."""
         return self.unchanged if self.empty is None else self.empty
 
-    def handles(self, done: int = 0) -> Until:
+    def handles(self, done: int = 0) -> ops.Until:
         """Return the conditions on handles, for a backend that goes on after `done` iterations."""
         empty = None if self.empty is None else self.empty.data
         unchanged = None if self.unchanged is None else self.unchanged.data
         holds = None if self.holds is None else self.holds.data
-        return Until(empty, unchanged, self.times, done, holds)
+        return ops.Until(empty, unchanged, self.times, done, holds)
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -512,7 +506,7 @@ def why_eager() -> str:
     return observed or (_INSIDE if blocking.get() else "")
 
 
-def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
+def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
     turns = until.handles()
     if turns.times == 0 or (turns.empty is not None and not backend.nvals(turns.empty)):
@@ -556,7 +550,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield operations.Counter(done)
+            yield ops.Counter(done)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -606,7 +600,9 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
     return "a line of the body writes nothing"
 
 
-def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | None = None) -> bool:
+def run_recorded(
+    recorder: Recorder, turns: ops.Until | ops.Sweep, counted: Counted | None = None
+) -> bool:
     """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
 
     The statements of the recorder are those that are left to run.
@@ -641,16 +637,16 @@ def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
 
 
 def _planned(
-    backend: Backend, body: Sequence[Statement], turns: Until | Sweep
-) -> FusedLoop | Rejection:
+    backend: Backend, body: Sequence[Statement], turns: ops.Until | ops.Sweep
+) -> ops.FusedLoop | ops.Rejection:
     """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
-    ends = None if isinstance(turns, Sweep) else turns.holds
+    ends = None if isinstance(turns, ops.Sweep) else turns.holds
     if ends is not None and all(s.out is not ends for s in body):
-        return Rejection("the body does not write the scalar of until=")
+        return ops.Rejection("the body does not write the scalar of until=")
     return backend.plan_loop(body, turns)
 
 
-def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> bool:
+def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejection]) -> bool:
     """Plan a loop and run it as one program; return False if the plan is a rejection.
 
     `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
@@ -661,9 +657,9 @@ def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> b
             loop = observer.run_loop(backend, plan)
         else:
             loop = plan()
-            if not isinstance(loop, Rejection):
+            if not isinstance(loop, ops.Rejection):
                 loop.run()
-    if isinstance(loop, Rejection):
+    if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
         return False
     backend.last_loop = f"{loop.name}: {loop.why}"
@@ -783,7 +779,7 @@ class _Levels:
         self._like = levels
         backend = levels._flushed()
         found = backend.levels(levels.data)
-        self.data: operations.Levels = _HostLevels(levels) if found is None else found
+        self.data: ops.Levels = _HostLevels(levels) if found is None else found
         self.deepest, size = self.data.deepest, max(levels.shape)
         if self.data.lowest < 0:
             raise InvalidValue(
@@ -815,7 +811,7 @@ class _HostLevels:
         if len(values):
             self.lowest, self.deepest = (int(level) for level in self.values[[0, -1]])
 
-    def cut(self, d: int) -> Handle:
+    def cut(self, d: int) -> ops.Handle:
         first, last = np.searchsorted(self.values, [d, d + 1])
         where, true = [x[first:last] for x in self.where], np.True_
         if len(where) == 1:
@@ -854,6 +850,6 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         recorder.close()
         if len(recorder.statements) < body.statements + recorder.temporaries:
             _run_eagerly(backend, "the body writes vectors and matrices")
-        elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
+        elif run_recorded(recorder, ops.Sweep(here.data, above.data, levels.data)):
             return
     yield from _iterate_levels(levels, above, 1)

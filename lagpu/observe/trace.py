@@ -1,11 +1,13 @@
-"""`trace`: record a row for each statement that runs; without a trace there is no cost."""
+"""`trace`, `ranges` and `explain`: the cost of statements, their names in a profiler, plans."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -15,21 +17,28 @@ import numpy as np
 
 from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
 from lagpu.core import Matrix, Scalar, Vector
-from lagpu.core.expr import format_formula
-from lagpu.core.recorder import Observer, current_observer, set_observer
+from lagpu.core.expr import Call, format_formula, mark_used
+from lagpu.core.infix import MatMul
+from lagpu.core.recorder import Observer, current_observer, observing, set_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw import look
 from lagpu.draw.look import SvgCanvas, data, fill, text
+from lagpu.errors import DomainMismatch
 from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
-from lagpu.operations import Constant, Counter, FusedLoop, Operation, Rejection
+from lagpu.operations import (
+    Constant,
+    Counter,
+    FusedLoop,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Rejection,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-__all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
-
 
 Shape = tuple[int, ...]
 Count = Callable[[], int]
@@ -255,7 +264,7 @@ _COLUMNS = (
 _SUMS = ("edges", "kernel_ms", "host_ms", "bytes")
 _IN_TABLE = ("level", "formula", "nvals_in", "nvals_out", "kernel", *_SUMS, "direction", "where",
              "reason")  # fmt: skip
-_NARROW = 7  # so many columns fit a terminal
+_NARROW = 7  # columns that fit a terminal
 
 
 def _name(field: str) -> str:
@@ -402,8 +411,15 @@ def _chart(rows: Sequence[Row]) -> str:
     highest = float(sum(bars.values()).max()) or 1.0  # type: ignore[union-attr]
     width, height = 1130, 140
     each = min(60.0, width / len(starts))
-    canvas = SvgCanvas()
-    _axes(canvas, highest, height, len(starts), each, a_bar)
+    canvas, wide = SvgCanvas(), max(len(starts) * each, _LEAST)
+    for share in (0.0, 0.5, 1.0):
+        y = height - share * height
+        canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
+        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
+    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
+    for at in range(0, len(starts), max(1, -(-len(starts) * 40 // int(wide)))):
+        canvas.words(((at + 0.5) * each, height + 12), str(at * a_bar), 14, look.MUTED)
+    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
     top = np.full(len(starts), float(height))
     for name, times in bars.items():
         tall = times / highest * height
@@ -415,7 +431,7 @@ def _chart(rows: Sequence[Row]) -> str:
             )
     named = ", ".join(f'<b style="color:{_KINDS[name]}">{name}</b>' for name in bars)
     shown = f"levels 0 to {levels - 1}" + (f", {a_bar} per bar" if a_bar > 1 else "")
-    canvas.grow_to(max(len(starts) * each, _LEAST) - 4, height + _BELOW - 4)
+    canvas.grow_to(wide - 4, height + _BELOW - 4)
     drawn = canvas.svg(f"kernel time by level: {', '.join(bars)}", left=-_LEFT, top=-_ABOVE)
     return (
         f"<figure>{drawn}<figcaption>Kernel time in milliseconds by level, {shown}: "
@@ -423,34 +439,14 @@ def _chart(rows: Sequence[Row]) -> str:
     )
 
 
-def _axes(
-    canvas: SvgCanvas, highest: float, height: int, bars: int, each: float, a_bar: int
-) -> None:
-    """Draw lines and numbers of both axes, below the bars: milliseconds, and levels."""
-    wide = max(bars * each, _LEAST)
-    for share in (0.0, 0.5, 1.0):
-        y = height - share * height
-        canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
-        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
-    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
-    for k in range(0, bars, max(1, -(-bars * 40 // int(wide)))):
-        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
-    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
-
-
 # ------------------------------------------------------------------------------------------
 # What records them.
 
 
 class Trace(Observer):
-    """The rows of the statements that ran inside ``with``, in order.
+    """The rows of the statements that ran inside ``with``, in order; see `trace`.
 
     A traced program does not wait for the device; reading the rows does.
-
-    Parameters
-    ----------
-    fuse : bool, default True
-        Whether a loop may run as one kernel; else each statement runs and is measured by itself.
     """
 
     def __init__(self, fuse: bool = True) -> None:
@@ -489,7 +485,7 @@ class Trace(Observer):
         self._format_pending()
         out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
-        before = _nothing
+        before: Count = int  # which returns 0
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
@@ -513,7 +509,7 @@ class Trace(Observer):
         meter = self._meter(v.backend)
         measured = meter.run(work, v.data, None)
         self._format_later(seen, v)
-        self._later(seen, _nothing, meter.count(v.data), measured)
+        self._later(seen, int, meter.count(v.data), measured)
 
     def _later(
         self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
@@ -712,10 +708,6 @@ class Trace(Observer):
         return f"Trace({len(self.rows)} statements)"
 
 
-def _nothing() -> int:
-    return 0
-
-
 def trace(*, fuse: bool = True) -> Trace:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
@@ -749,3 +741,142 @@ def trace(*, fuse: bool = True) -> Trace:
     0 frontier(~levels.S, replace) << frontier any_pair A 1 1
     """
     return Trace(fuse)
+
+
+# ------------------------------------------------------------------------------------------
+# The text of each statement and loop for a profiler, such as Nsight Systems.
+
+
+class Ranges(Observer):
+    """Runs each statement, and each loop that is one kernel, in a range that has its text."""
+
+    def __init__(self) -> None:
+        self._recorded: list[tuple[Backend | None, str]] = []
+
+    def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
+        """See `Observer`."""
+        with _range(call.backend, _text()):
+            work()
+
+    def entry(
+        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
+    ) -> None:
+        """See `Observer`."""
+        with _range(v.backend, _text()):
+            work()
+
+    def recorded(self, to: Any, call: Any) -> None:
+        """See `Observer`."""
+        self._recorded.append((call.backend, _text()))
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """See `Observer`."""
+        with _range(*self._recorded[k]):
+            work()
+
+    def run_loop(
+        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
+    ) -> FusedLoop | Rejection:
+        """See `Observer`."""
+        loop = plan()
+        if not isinstance(loop, Rejection):
+            texts = dict.fromkeys(text for _, text in self._recorded)
+            with _range(backend, f"{loop.name}: {'; '.join(texts)}"):
+                loop.run()
+        return loop
+
+    def forget(self) -> None:
+        """See `Observer`."""
+        self._recorded.clear()
+
+
+def _text() -> str:
+    """Return the source text of the running statement, and its place."""
+    file, line, text = source.line_of_author()
+    return f"{text} ({Path(file).name}:{line})"
+
+
+def _range(backend: Backend | None, name: str) -> AbstractContextManager[Any]:
+    device = None if backend is None else backend.device
+    named: AbstractContextManager[Any] = nullcontext() if device is None else device.range(name)
+    return named
+
+
+def ranges() -> AbstractContextManager[None]:
+    """Name statements and loops for a profiler: ``with lagpu.ranges(): ...``.
+
+    On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
+    text, as ``nsys profile`` shows it: ``levels(frontier.S) << depth (search.py:12)``. Loops run
+    as they do without, by the same kernels; a loop that is not fused is not replayed from its
+    record, so that every statement is seen. Nothing is measured, and other backends show nothing.
+
+    The environment variable ``LAGPU_RANGES=1`` does the same for a whole program.
+
+    Returns
+    -------
+    context manager
+        For the thread that enters it. Of ranges and a trace, the inner one sees the statements.
+
+    Examples
+    --------
+    >>> from lagpu.algorithms import bfs_levels
+    >>> from lagpu.generators import path
+    >>> with ranges():
+    ...     bfs_levels(path(3, backend="cpu"), 0).to_dict()
+    {0: 0, 1: 1, 2: 2}
+    """
+    return observing(Ranges())
+
+
+if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that is not to change
+    set_observer(Ranges())
+
+
+# ------------------------------------------------------------------------------------------
+# How a product would run.
+
+
+def explain(call: Any) -> str:
+    """Return how a deferred product would run: direction, kernel, the reason in numbers, memory.
+
+    Parameters
+    ----------
+    call : Call
+        A product with its semiring, such as ``semiring.any_pair(q @ A)``, of a vector or of a
+        matrix. It is not run, and may be assigned afterwards.
+
+    Returns
+    -------
+    str
+        A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
+        lines are about the product without a mask; for matrices a mask may change the choice.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is not a deferred product.
+    InvalidValue, NotSupported
+        If the product names a kernel or a policy that is unknown or cannot run it.
+
+    Examples
+    --------
+    >>> import lagpu
+    >>> A = lagpu.generators.path(9, backend="cpu").dup(name="A")
+    >>> q = lagpu.Vector.from_coo([0], True, size=9, backend="cpu", name="q")
+    >>> explain(lagpu.semiring.any_pair(q @ A))
+    q any_pair A on cpu
+    push, SuiteSparse saxpy: edges 1 <= unexplored 15 / 8
+    by rows 0.0 MB
+    """
+    mark_used(call)
+    if isinstance(call, MatMul):
+        raise DomainMismatch(
+            f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
+        )
+    if not isinstance(call, Call) or not isinstance(call.operation, (Multiply, MultiplySelection)):
+        kind = type(call).__name__
+        fact = f"{call!r} is not a product" if isinstance(call, Call) else f"{kind} is not a Call"
+        raise DomainMismatch(f"explain: {fact}. Give a product such as semiring.any_pair(q @ A).")
+    backend = call.backend
+    assert backend is not None
+    return Lines("\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)]))

@@ -164,18 +164,11 @@ def sentence(claim: Claim, rows: Sequence[Row]) -> str:
         word = word and UNKNOWN
     if not text:
         return ""
-    runs, roots = (min(of(row) for row in fit or proved) for of in (_num_runs, _num_roots))
+    runs = min(len(row.get("runs", "1")) for row in fit or proved)
+    roots = min(int(row["roots"]) for row in fit or proved)
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
     said = f"{text} The paper: {claim['paper']}. By {by}."
     return f"{word}: {said}" if word else said
-
-
-def _num_runs(row: Row) -> int:
-    return len(row.get("runs", "1"))
-
-
-def _num_roots(row: Row) -> int:
-    return int(row["roots"])
 
 
 def _range(row: Row) -> Range:

@@ -271,11 +271,7 @@ def run(
     `keep` is called with the report after each graph. In a row of an experiment `value` is in the
     paper's metric, `reported` the paper's figure or None, `paper_size` its vertices and stored
     entries, and `degrees` are maximum, mean and deviation; `memory` is the limit in bytes or None.
-
-    Raises
-    ------
-    LagpuError
-        For wrong input; if nothing at all can be run, the reason of the first graph.
+    If nothing at all can be run, the error of the first graph is raised.
     """
     _require_known(experiments, request)
     place = backends.get(request.backend)

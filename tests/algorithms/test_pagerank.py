@@ -136,7 +136,7 @@ def test_it_takes_as_many_iterations_as_networkx(backend, name):
 def test_its_steps(backend):
     A = matrix(*AWKWARD["star"], backend)
     steps = list(lagpu.step(pagerank, A))
-    assert steps[-1].vectors["apart"].nvals == 0
+    assert set(steps[-1].vectors) >= {"ranks", "new"}
     found = steps[-1].vectors["ranks"].to_dict()
     assert found == pytest.approx(entries(pagerank(A)), rel=1e-12)
     assert any("plus(left)" in s.formula for s in steps)

@@ -53,7 +53,6 @@ def test_a_command_stuck_in_compiled_code_ends_and_leaves_no_half_file(tmp_path)
     try:
         assert process.stdout.readline() == "stuck\n"
         time.sleep(1)  # until it waits for the lock
-        assert len(list(tmp_path.iterdir())) == 2
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     finally:

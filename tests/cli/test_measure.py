@@ -68,8 +68,8 @@ def test_edges_count_once():
     rows, cols = [0, 1, 1, 2, 2, 0, 0, 3, 4], [1, 0, 2, 1, 0, 2, 0, 4, 3]
     A = Matrix.from_coo(rows, cols, nrows=6, ncols=6, backend="cpu")
     host = HostGraph.of(A)
-    assert host.edges_from(np.array([0, 1, 2])) == 4
-    assert host.edges_from(np.array([3, 4])) == 1
+    assert host.facts.edges_from(np.array([0, 1, 2])) == 4
+    assert host.facts.edges_from(np.array([3, 4])) == 1
     assert sorted(host.roots(A, 99, 0)) == [0, 1, 2]  # of the largest component
 
 

@@ -17,17 +17,18 @@ MADE = [
 
 
 @pytest.fixture
-def place(backend):
+def place(backend, monkeypatch):
     found = backends.get(backend)
     if found.device is None:
         pytest.skip("no device")
+    monkeypatch.setattr(device, "is_on_gpu", lambda home: True)
     return found
 
 
 @pytest.mark.parametrize(("what", "kind", "on_host"), MADE)
 @pytest.mark.parametrize("chunk", [7, 1 << 24])
 def test_the_graph_is_that_of_the_host(place, what, kind, on_host, chunk, monkeypatch):
-    monkeypatch.setattr(device, "_CHUNK", chunk)
+    monkeypatch.setattr(device, "_CHUNK_ON_GPU", chunk)
     for scale, edge_factor, seed in ((0, 1, 1), (5, 2, 3), (7, 16, 4)):
         A = device.drawn(what, kind, scale, edge_factor, seed, place)
         assert A.data.store.symmetric is True  # known, so that no search has to find out
@@ -41,8 +42,8 @@ def test_a_graph_made_by_shares_of_its_columns_is_the_same(place, shares, monkey
     for scale in (0, 1, 7):
         A = device.drawn("kronecker", KroneckerEdges, scale, 16, 4, place)
         assert A.to("cpu").isequal(generators.kronecker(scale, 16, seed=4, backend="cpu"))
-    u, v = device.kronecker_tuples(7, 16, 4, place)
-    assert device.undirected(u, v, 128, place).isequal(A)
+    tuples = device.kronecker_tuples(7, 16, 4, place)
+    assert device.undirected(tuples, 128, place).isequal(A)
 
 
 @pytest.mark.parametrize(("entry", "times"), [(40, 1), (23, 1), (9, 26)])
@@ -98,10 +99,10 @@ def test_sizes_are_checked(place):
 
 
 def test_the_tuples_have_graph500s_skew(place):
-    u, v = device.kronecker_tuples(10, 16, 1, place)
+    tuples = device.kronecker_tuples(10, 16, 1, place)
     expected = kronecker_tuples(10, 16, seed=1, backend="cpu")
-    A = device.undirected(u, v, 1024, place)
-    u, v = (place.device.to_host(x) for x in (u, v))
+    A = device.undirected(tuples, 1024, place)
+    u, v = (place.device.to_host(x) for x in tuples[0])
     for found, wanted in zip((u, v), expected, strict=True):
         assert found.tolist() == wanted.tolist()
     degree = np.diff(A.to_csc()[0])

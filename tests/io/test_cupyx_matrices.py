@@ -47,7 +47,7 @@ def cupyx(backend, monkeypatch):
     for name, module in (("cupyx", "scipy"), ("cupyx.scipy", "sparse"), ("cupyx.scipy.sparse", "")):
         held = stand_in if not module else types.ModuleType(name)
         monkeypatch.setitem(sys.modules, name, held)
-    monkeypatch.setattr(arrays, "_has_cupy_arrays", lambda place: True)
+    monkeypatch.setattr(arrays, "is_on_gpu", lambda place: True)
     return stand_in
 
 

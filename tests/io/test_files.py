@@ -3,6 +3,7 @@
 import gzip
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,13 +20,7 @@ from lagpu.errors import (
     OutOfMemory,
 )
 from lagpu.host import memory
-from lagpu.io import (
-    edge_list,
-    from_scipy,
-    to_scipy,
-    write,
-    write_vector,
-)
+from lagpu.io import formats, from_scipy, to_scipy, write, write_vector
 from lagpu.io.csc import CSC
 
 
@@ -262,7 +257,7 @@ def test_many_rows_are_written_in_parts(monkeypatch):
     monkeypatch.setattr("lagpu.io.reading._LINES", 2)
     csc = CSC(5, 5, np.arange(6), np.array([1, 2, 3, 4, 0]))
     file = io.BytesIO()
-    edge_list.dump(csc, file)
+    formats.by_suffix(Path("a.txt")).dump(csc, file)
     assert file.getvalue().splitlines()[2:] == [b"1\t0", b"2\t1", b"3\t2", b"4\t3", b"0\t4"]
 
 

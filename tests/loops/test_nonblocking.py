@@ -220,6 +220,65 @@ def test_batches_alike_on_other_objects(place):
                 assert ours[name].to("cpu").isequal(theirs[name]), (turn, names, name)
 
 
+def test_a_launch_comes_again(place, monkeypatch):
+    """With new numbers alone, until something replaces the arrays of a vector or of the matrix."""
+    came, launch = [], place.device.prepared_launch
+    again = launch.again
+    monkeypatch.setattr(launch, "again", lambda *x: (came.append(1), again(*x))[1])
+    ours, theirs = (
+        {"A": graph(of), "u": full(of), "w": full(of, start=1), "s": Scalar(FP64), "of": of}
+        for of in (place, "cpu")
+    )
+    for x in (ours, theirs):
+        x["v"] = Vector.from_coo(np.arange(0, 70, 3), 2.0, size=70, backend=x["of"])
+
+    def other_values(x):
+        x["u"] << 3  # of which a full vector keeps one
+
+    def other_arrays(x):
+        x["w"].clear()
+        x["w"][7] = 2.0
+
+    def other_entries(x):
+        x["v"][4] = 9.0  # all had the same value
+
+    def of_another_product(x):
+        x["u"] << semiring.plus_second(x["u"] @ x["A"])
+        x["u"] << x["u"].apply(binary.min, right=9.0)
+
+    def no_rows(x):
+        x["A"].orientation = "csc"
+
+    def another_matrix(x):
+        x["A"] = graph(x["of"])
+
+    def another_vector(x):
+        x["w"] = full(x["of"], start=5)
+
+    def another_size(x):
+        x["w"].resize(60)
+        x["w"].resize(70)
+
+    changes = other_values, other_arrays, other_entries, of_another_product, no_rows, another_matrix
+    for change in (None, *changes, another_vector, another_size, None):
+        for k in range(4):
+            for x in (ours, theirs):
+                if change is not None and k == 2:
+                    change(x)
+                    x["u"].wait()
+                A, u, v, w, s = x["A"], x["u"], x["v"], x["w"], x["s"]
+                s << 0.5 + k
+                w(u.S) << semiring.plus_second(u @ A)
+                u << w.apply(binary.min, right=float(k))
+                u << u * s
+                u << u.ewise_add(v, binary.max)
+                x["nvals"] = u.nvals
+            assert ours["nvals"] == theirs["nvals"]
+            assert all(ours[x].to("cpu").isclose(theirs[x]) for x in "uw"), (change, k)
+        assert came, change
+        came.clear()
+
+
 def test_the_same_scalar_without_its_value(place):
     u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
     none = Vector(FP64, 70, backend=place)
@@ -301,7 +360,7 @@ def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
     assert batches._latest[-1].rooms
     assert w.to_coo()[1].tolist() == expected[1]
     monkeypatch.setattr(program_batch, "_MOST_ROOM", 8)
-    batches._latest[-1].rooms = []
+    batches._latest[-1].forget()
     for _ in range(2):
         one()
         assert batches._latest[-1].rooms is None

@@ -15,7 +15,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
 
 
-VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
+VOID = {"wbr", "br", "col", "hr", "img", "input", "link", "meta"}
 
 
 class Checker(HTMLParser):

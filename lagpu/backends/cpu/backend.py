@@ -136,12 +136,15 @@ class CpuBackend:
             w.search = None
         run = statements.RUN[kind]
         try:
-            if w.size >= _SHARED or statements.reads_many(operation, _SHARED):
+            if w.size >= _SHARED or (
+                isinstance(operation, ops.Multiply)
+                and statements.counts_of(operation.matrix).nvals >= _SHARED
+            ):
                 handles.by_threads(0, run, w, desc, operation)
             else:  # one thread in any case
                 run(w, desc, operation)
         except OutOfMemory as error:
-            if handles.is_lost(w):
+            if lib.GrB_Vector_nvals(handles.COUNT, w.handle) == lib.GrB_INVALID_OBJECT:
                 lost = f"{error} The entries of the output are lost. Make it again."
                 raise OutOfMemory(lost) from error
             raise
@@ -289,11 +292,6 @@ class CpuBackend:
             x.become(boxed(type(found)(x.dtype.name, *x.shape), x.dtype))
             return found
 
-    def vector_resized(self, v: Box, size: int) -> Box:
-        new = v.gb.dup()
-        new.resize(size)
-        return boxed(new, v.dtype)
-
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
         indices, values = v.gb.to_coo()
         return _signed(indices), values
@@ -319,10 +317,6 @@ class CpuBackend:
     def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
         indices, values = v.gb.ss.head(count, sort=True)
         return _signed(indices[:count]), values[:count]
-
-    def matrix_corner(self, A: Box, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        rows, cols, values = A.gb[:nrows, :ncols].new().to_coo()
-        return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
         return handles.count_entries(x)

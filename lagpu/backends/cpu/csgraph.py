@@ -23,20 +23,10 @@ from lagpu.host.columns import listed
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import available_bytes
 from lagpu.host.ordered import Graph, level_ends, ordered
-from lagpu.operations import (
-    Descriptor,
-    Levels,
-    Multiply,
-    MultiplySelection,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
 
 Array = np.ndarray[Any, Any]
 #: Why any other loop runs statement by statement.
-BY_ITSELF = Rejection("this backend runs each statement by itself")
+BY_ITSELF = ops.Rejection("this backend runs each statement by itself")
 #: Iterations, and vertices and entries for each further one, before a loop counts as long: what the
 #: iterations have cost by then is about what the rest costs as one call.
 LEAST, PER_ITERATION = 16, 1 << 13
@@ -46,13 +36,13 @@ _LARGE = 1 << 20  # vertices and entries from which free memory is read
 _EXACT = 2.0**53  # csgraph computes in FP64, which has all integers below
 
 
-def patience(objects: Sequence[Box], turns: Until | Levels) -> int | None:
+def patience(objects: Sequence[Box], turns: ops.Until | ops.Levels) -> int | None:
     """Return after how many iterations a loop is worth a call; see `Capabilities.patience`."""
     with LOCK:
         matrices = [x for x in objects if x.kind == "Matrix"]
         if not matrices or max(map(_size, matrices)) < SMALL:
             return None
-        if not isinstance(turns, Until):
+        if not isinstance(turns, ops.Until):
             return 0 if all(is_long(A, turns.deepest) for A in matrices) else None
         if turns.unchanged is not None or all(A.long for A in matrices):
             return 0
@@ -72,16 +62,18 @@ def _least(A: Box) -> int:
     return max(LEAST, _size(A) // PER_ITERATION)
 
 
-def plan_whole(body: Sequence[Statement], turns: Until | Sweep) -> WholeLoop | Rejection:
+def plan_whole(
+    body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+) -> WholeLoop | ops.Rejection:
     """Return the end of a loop, or why csgraph does not find it."""
-    finders: tuple[Callable[..., WholeLoop | Rejection], ...] = (_search, _relaxation)
-    if isinstance(turns, Sweep):
+    finders: tuple[Callable[..., WholeLoop | ops.Rejection], ...] = (_search, _relaxation)
+    if isinstance(turns, ops.Sweep):
         finders = (_dependencies,)
     elif turns.empty is None:
         finders = (_components,)
     for find in finders:
         found = find(body, turns)
-        if not isinstance(found, Rejection):
+        if not isinstance(found, ops.Rejection):
             return found
     return BY_ITSELF
 
@@ -142,7 +134,7 @@ def _over(x: Box, new: Box) -> Box:
     if not handles.count_entries(x):
         return new
     both = boxed(x.gb.dup(), x.dtype)
-    statements.RUN[ops.Assign](both, Descriptor(new), ops.Assign(new))
+    statements.RUN[ops.Assign](both, ops.Descriptor(new), ops.Assign(new))
     return both
 
 
@@ -151,14 +143,14 @@ def _empty(x: Box) -> tuple[Box, Box]:
 
 
 # ----------------------------------------------------------------------------------------- searches
-def _search(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+def _search(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
     """Search breadth-first: the mask's vertices are as if they were not there."""
     found = match_search(body, until.empty)
-    if isinstance(found, Rejection):
+    if isinstance(found, ops.Rejection):
         return found
     n = found.A.shape[0]
     if until.times is not None and until.times <= n:
-        return Rejection("it ends after some levels")
+        return ops.Rejection("it ends after some levels")
     has_values = any(a.what == VALUE for a in found.assignments)
     number = _constant(found)
     follows = found.product.semiring.multiply.positional == "k" and not found.sums
@@ -167,10 +159,10 @@ def _search(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
         a.what == VALUE and not a.target.dtype.is_float for a in found.assignments
     )
     if has_values and number is None and (cast or not (follows or counts)):
-        return Rejection("csgraph does not carry the values")
+        return ops.Rejection("csgraph does not carry the values")
     graph = _graph(found.A, found.product.transpose)
     if graph is None:
-        return Rejection("csgraph does not take so large a matrix")
+        return ops.Rejection("csgraph does not take so large a matrix")
     starts, given = _entries(found.frontier)
     order, parents = ordered(graph, starts, _entries(found.excluded)[0])
     first = len(starts)
@@ -244,37 +236,37 @@ class Steps:
 
 
 # -------------------------------------------------------------------------------------- relaxations
-def _relaxation(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+def _relaxation(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
     """Find distances by Dijkstra's algorithm, in FP64; its order of edges is as good as any."""
     f: Any = until.empty
     limit = math.inf
-    if len(body) == 5 and body[1][:2] == (f, Descriptor()) and not body[1].scalars:
+    if len(body) == 5 and body[1][:2] == (f, ops.Descriptor()) and not body[1].scalars:
         kept = body[1].operation
         if isinstance(kept, ops.Select) and (kept.operand, kept.op) == (f, indexunary.valuele):
             body, limit = [body[0], *body[2:]], float(kept.thunk)
     found = match_relaxation(body, until.empty)
-    if isinstance(found, Rejection):
+    if isinstance(found, ops.Rejection):
         return found
     A, _, d, worse, product, _ = found
     n, kind = A.shape[0], found.frontier.dtype
     kinds = {kind, d.dtype, product.domain, product.result}
     if product.semiring is not semiring.min_plus or len(kinds) > 1 or kind not in (FP64, INT64):
-        return Rejection("csgraph has distances of FP64 and INT64 alone")
+        return ops.Rejection("csgraph has distances of FP64 and INT64 alone")
     graph = _graph(A, product.transpose) if until.times is None or until.times > n else None
     if graph is None or worse.dtype is not BOOL:
-        return Rejection("it is bounded or too large")
+        return ops.Rejection("it is bounded or too large")
     weights = graph.weights()
     longest = float(weights.max(initial=0)) * n  # of Python, which overflows without a warning
     near, known = _dense(f), _dense(d)
     if not (weights.min(initial=0) >= 0 and longest < np.finfo(float).max / 4 and near.min() >= 0):
-        return Rejection("csgraph takes finite lengths of 0 or more")
+        return ops.Rejection("csgraph takes finite lengths of 0 or more")
     if not _is_relaxed(graph, near, known, worse, limit):
-        return Rejection("it begins with numbers that are not relaxed")
+        return ops.Rejection("it begins with numbers that are not relaxed")
     starts = np.flatnonzero(near < known)
     reached = np.minimum(known, _distances(graph, starts, near[starts], limit))
     where = np.flatnonzero(np.isfinite(reached))
     if kind is INT64 and reached[where].max(initial=0) >= _EXACT:
-        return Rejection("distances are beyond 2**53")
+        return ops.Rejection("distances are beyond 2**53")
     A.long = True
     new = [_empty(f), _empty(worse), (d, _vector(kind, n, where, reached[where]))]
     return WholeLoop("dijkstra", f"from iteration {until.done} on, {len(starts)} vertices", new)
@@ -318,19 +310,19 @@ def _distances(graph: Graph, starts: Array, numbers: Array, limit: float) -> Arr
 
 
 # ------------------------------------------------------------------------------------- dependencies
-def _dependencies(body: Sequence[Statement], turns: Sweep) -> WholeLoop | Rejection:
+def _dependencies(body: Sequence[ops.Statement], turns: ops.Sweep) -> WholeLoop | ops.Rejection:
     """Solve for the dependencies of a source, which the sweep of betweenness adds up."""
     here, above, found = turns
     operations: list[Any] = [s.operation for s in body]
-    if list(map(type, operations)) != [ops.Apply, ops.Ewise, Multiply, ops.Ewise]:
+    if list(map(type, operations)) != [ops.Apply, ops.Ewise, ops.Multiply, ops.Ewise]:
         return BY_ITSELF
     (share, _, pulled, delta), paths = [s.out for s in body], operations[1].right
     product, A = operations[2].product, operations[2].matrix
     expected = [
-        (Descriptor(here, replace=True), ops.Apply(delta, operations[0].function)),
-        (Descriptor(here), ops.Ewise("ewise_mult", share, paths, binary.truediv)),
-        (Descriptor(above, replace=True), operations[2]._replace(operand=share)),
-        (Descriptor(accum=binary.plus), ops.Ewise("ewise_mult", pulled, paths, binary.times)),
+        (ops.Descriptor(here, replace=True), ops.Apply(delta, operations[0].function)),
+        (ops.Descriptor(here), ops.Ewise("ewise_mult", share, paths, binary.truediv)),
+        (ops.Descriptor(above, replace=True), operations[2]._replace(operand=share)),
+        (ops.Descriptor(accum=binary.plus), ops.Ewise("ewise_mult", pulled, paths, binary.times)),
     ]
     add = operations[0].function
     fits = (
@@ -355,7 +347,7 @@ def _dependencies(body: Sequence[Statement], turns: Sweep) -> WholeLoop | Reject
         steps = Steps(graph, levels.where[0], levels.values)
     (at, before), (counted, number) = _entries(delta), _entries(paths)
     if not np.array_equal(at, np.flatnonzero(level_of >= 0)) or not np.array_equal(at, counted):
-        return Rejection("vectors have entries elsewhere than the levels")
+        return ops.Rejection("vectors have entries elsewhere than the levels")
     place = np.empty(n, np.int32)
     place[at] = np.arange(len(at), dtype=np.int32)
     order, level = steps.order, steps.level
@@ -373,10 +365,10 @@ def _dependencies(body: Sequence[Statement], turns: Sweep) -> WholeLoop | Reject
 
 
 # --------------------------------------------------------------------------------------- components
-def _components(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+def _components(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
     """Label components as FastSV does: by the least vertex of each."""
     f: Any = until.unchanged
-    if until.times is not None or len(body) != 5 or not isinstance(body[1].operation, Multiply):
+    if until.times is not None or len(body) != 5 or not isinstance(body[1].operation, ops.Multiply):
         return BY_ITSELF
     A, grand, least = body[1].operation.matrix, body[0].out, body[1].out
     n, kind = A.shape[0], f.dtype
@@ -408,7 +400,7 @@ def _components(body: Sequence[Statement], until: Until) -> WholeLoop | Rejectio
     labels = _labels(graph)
     has, own = f.gb.to_dense(), np.arange(n)
     if not ((has >= 0).all() and (has <= own).all() and (labels[has] == labels).all()):
-        return Rejection("it does not begin with vertices of the components")
+        return ops.Rejection("it does not begin with vertices of the components")
     joined = np.flatnonzero(np.diff(graph.ptr))
     new = [(x, _vector(kind, n, own, labels)) for x in (f, grand)]
     new.append((least, _vector(kind, n, joined, labels[joined])))
@@ -421,10 +413,10 @@ def _carries(product: ops.Product) -> bool:
     return product.semiring.monoid is monoid.min and product.semiring.multiply is multiply
 
 
-def _selects(f: Box, u: Box, s: Statement) -> bool | None:
+def _selects(f: Box, u: Box, s: ops.Statement) -> bool | None:
     """Return True if a product with the selection of f gathers `u`, False if it scatters."""
     operation = s.operation
-    if not isinstance(operation, MultiplySelection) or not _carries(operation.product):
+    if not isinstance(operation, ops.MultiplySelection) or not _carries(operation.product):
         return None
     if operation.indices is not f or operation.operand is not u:
         return None

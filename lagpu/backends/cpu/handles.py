@@ -225,12 +225,12 @@ def _context(threads: int, chunk: int) -> Any:
 
 def count_entries(x: Box) -> int:
     """Return the number of entries; loops ask at each level."""
-    if info := method(x.kind, "nvals")(_COUNT, x.handle):
+    if info := method(x.kind, "nvals")(COUNT, x.handle):
         check(info, "nvals")
-    return int(_COUNT[0])
+    return int(COUNT[0])
 
 
-_COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
+COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
 
 
 def finish(x: Box) -> None:
@@ -247,11 +247,6 @@ def store_as(x: Any, forms: int) -> None:
 def usual_forms(v: Box) -> int:
     """Return the storage forms among which SuiteSparse may choose for a vector."""
     return int(lib.GxB_AUTO_SPARSITY if v.full else lib.GxB_SPARSE | lib.GxB_BITMAP)
-
-
-def is_lost(v: Box) -> bool:
-    """Whether GraphBLAS has left a vector invalid."""
-    return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
 
 
 @functools.cache
@@ -354,13 +349,11 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
         IndexUnaryOp: lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))),
     }
     kind = type(op)
-    return _module(kind).register_anonymous(of_numbers[kind], op.name, is_udt=True)
+    return getattr(gb, _MODULES[kind]).register_anonymous(of_numbers[kind], op.name, is_udt=True)
 
 
-def _module(kind: type[Operator]) -> Any:
-    """Return python-graphblas' namespace of a kind of operators."""
-    names = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}
-    return getattr(gb, names[kind])
+#: python-graphblas' namespace of each kind of operators.
+_MODULES = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}
 
 
 @functools.cache
@@ -368,7 +361,7 @@ def typed_operator(op: Operator, domain: DType) -> Any:
     """Return the typed python-graphblas operator."""
     if op.of_numbers:
         return _compiled(op, domain, op.result(domain))
-    module = _module(type(op))
+    module = getattr(gb, _MODULES[type(op)])
     if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:

@@ -54,11 +54,6 @@ def counts_of(A: Box) -> Counts:
     return found
 
 
-def reads_many(operation: ops.Operation, many: int) -> bool:
-    """Whether an operation multiplies by a matrix of so many entries."""
-    return type(operation) is ops.Multiply and counts_of(operation.matrix).nvals >= many
-
-
 def degrees(A: Box, by_row: bool) -> Any:
     """Return the entries of each row, or of each column, as a python-graphblas vector."""
     known = counts_of(A).degrees
@@ -228,6 +223,8 @@ class Plan(NamedTuple):
 
 
 _METHODS = {"push": "SuiteSparse saxpy", "pull": "SuiteSparse dot", "": "SuiteSparse"}
+ITS_OWN = Plan("", "SuiteSparse chooses its own method")
+_NO_MASK = Descriptor()
 
 
 class Search(NamedTuple):
@@ -312,31 +309,29 @@ class Numbers:
         return plan._replace(direction="pull" if pulls else "push", why=why)
 
 
-def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor | None = None) -> Plan:
+def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor = _NO_MASK) -> Plan:
     """Return the plan of a product; nothing is made or changed."""
     name, given = _policy_of("auto" if product.policy is None else product.policy)
+    named, why = name in ("push", "pull"), ""
     if 0 in A.shape:
-        return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
-    monoid = product.semiring.monoid
-    named = name in ("push", "pull")
-    if not named and (why := _why_no_choice(monoid, product.result, desc)):
-        return Plan("", why)
+        why = "the matrix has a size of 0"
+    elif not named:
+        why = _why_no_choice(product.semiring.monoid, product.result, desc)
+    if why:
+        return Plan("", f"{ITS_OWN.why}: {why}")
     plan: Plan = POLICIES[name].rule(Numbers(A, u, product), **given)
     fits = product.transpose is (plan.direction == "push")
     return plan if fits or named or transposed(A) is not None else _without_transpose(A, plan)
 
 
-def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> str:
+def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor) -> str:
     """Return why the direction is left to SuiteSparse, or an empty string."""
     if not (monoid.has_any_terminal or (monoid.is_exact(result) and not monoid.registered)):
-        return f"SuiteSparse chooses its own method: {monoid.name} of {result} may round"
-    if desc is None:
-        return ""
+        return f"{monoid.name} of {result} may round"
     if desc.accum is not None:
-        return "SuiteSparse chooses its own method: the result is accumulated"
-    if desc.mask is not None and not desc.complement:
-        return "SuiteSparse chooses its own method: the mask says where results are wanted"
-    return ""
+        return "the result is accumulated"
+    masked = desc.mask is not None and not desc.complement
+    return "the mask says where results are wanted" if masked else ""
 
 
 def _auto(x: Numbers) -> Plan:
@@ -412,13 +407,9 @@ def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> No
     """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
     if chosen is not None:
-        remedy = (
-            "kernel= out, or give policy='push' or 'pull'"
-            if has_policies
-            else ("kernel= and policy= out")
-        )
+        other = "out, or give policy='push' or 'pull'" if has_policies else "and policy= out"
         raise NotSupported(
-            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. Leave {remedy}."
+            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. Leave kernel= {other}."
         )
 
 
@@ -558,9 +549,6 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
     LAST.plan = ITS_OWN
     return out
-
-
-ITS_OWN = Plan("", "SuiteSparse chooses its own method")
 
 
 # ------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, fill, on_host
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, fill, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -63,7 +63,6 @@ class GpuBackend:
 
     @property
     def last_loop(self) -> str:
-        """See `Backend`."""
         return self.runtime.last.loop
 
     @last_loop.setter
@@ -72,7 +71,6 @@ class GpuBackend:
 
     @property
     def last_product(self) -> Any:
-        """See `Backend`."""
         return self.runtime.last.plan
 
     def _enter(self) -> None:
@@ -82,7 +80,6 @@ class GpuBackend:
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: ops.Statement) -> None:
-        """See `Backend`."""
         out, desc, operation, _ = statement
         if type(out) is VectorStore:
             statements.ON_VECTORS[type(operation)](self.runtime, out, desc, operation)
@@ -90,7 +87,6 @@ class GpuBackend:
             statements.write_matrix(self.runtime, out, desc, operation)
 
     def evaluate(self, operation: ops.Operation) -> Any:
-        """See `Backend`."""
         assert isinstance(operation, (ops.ExtractElement, ops.Reduce))
         x = operation.operand
         entries = x if isinstance(x, VectorStore) else x.store.entries if x.is_bitmap else None
@@ -104,7 +100,6 @@ class GpuBackend:
         return entries.get(j * bitmap.stride(x.shape[0]) + i)
 
     def explain(self, operation: ops.Operation) -> list[str]:
-        """See `Backend`."""
         if isinstance(operation, ops.MultiplySelection):
             plan, memory = spmv.choose_selection(operation.product), []
         else:
@@ -121,33 +116,27 @@ class GpuBackend:
     def plan_loop(
         self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
     ) -> ops.FusedLoop | ops.Rejection:
-        """See `Backend`."""
         return plan_loop(self.runtime.counters, body, turns)
 
     def batch_size(
         self, A: MatrixHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`."""
         return batch_size(A.csc(), sources, levels, live)
 
     def meter(self) -> GpuMeter:
-        """See `Backend`."""
         return GpuMeter(self.runtime, statements.TRAFFIC, self._meters)
 
     def free_bytes(self) -> int:
-        """See `Backend`."""
         return self.device.free_bytes()
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> VectorStore:
-        """See `Backend`."""
         if size >= LARGE:  # values and presence bits, and those of the next result
             self._enter()
             self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:
-        """See `Backend`."""
         if not bitmap.fits(self.device, dtype, shape):
             return MatrixHandle(forms.empty(self.device, dtype, shape))
         size = bitmap.stride(shape[0]) * shape[1]
@@ -155,7 +144,6 @@ class GpuBackend:
         return MatrixHandle(BitmapMatrix(self.device, dtype, shape, entries))
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
-        """See `Backend`."""
         v, own = self.vector(dtype, size), forms.own_on_device
         iso = values if np.ndim(values) == 0 else None
         packed = own(self.device, values, dtype.numpy) if iso is None else None
@@ -174,7 +162,6 @@ class GpuBackend:
         shape: tuple[int, int],
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
-        """See `Backend`."""
         counters = self.runtime.counters
         few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
@@ -189,38 +176,32 @@ class GpuBackend:
         shape: tuple[int, int],
         symmetric: bool | None = None,
     ) -> MatrixHandle:
-        """See `Backend`."""
         made = forms.from_csc(self.device, col_ptr, row_idx, values, dtype, shape)
         made.symmetric = symmetric
         return MatrixHandle(made)
 
     def matrix_from_diagonal(self, v: VectorStore, k: int) -> MatrixHandle:
-        """See `Backend`."""
-        return MatrixHandle(forms.from_diagonal(v, k))
+        (indices, values), n = v.listed(), v.size + abs(k)
+        rows, cols = indices + max(-k, 0), indices + max(k, 0)
+        packed = v.number if values is None else values
+        made = forms.from_coo(self.device, rows, cols, packed, v.dtype, (n, n), None)
+        return MatrixHandle(made)
 
     def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
-        """See `Backend`."""
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)
 
     def dup(self, x: Handle, dtype: DType) -> Handle:
-        """See `Backend`."""
         if isinstance(x, VectorStore):
             return x.copy(dtype)
         return MatrixHandle(x.store.copy(dtype))
 
-    def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
-        """See `Backend`."""
-        return v.resized(size)
-
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
-        """See `Backend`."""
         indices, values = v.listed()
         return self.device.to_host(indices), on_host(v, values, len(indices))
 
     def matrix_to_csc(
         self, A: MatrixHandle, on_device: bool = False, narrow: bool = False
     ) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
         form = A.csc()
         if on_device:
             self.device.require(form.nbytes, "to_csc")
@@ -237,7 +218,6 @@ class GpuBackend:
         return ptr, idx, on_host(form, form.values, form.nvals)
 
     def vector_values(self, v: VectorStore, on_device: bool = False) -> Any:
-        """See `Backend`."""
         dense = v.form != "sparse" and v.nvals == v.size
         values = v.values if dense else v.listed()[1]
         if not on_device:
@@ -248,7 +228,6 @@ class GpuBackend:
         return self.device.copy_of(values)
 
     def set_values(self, x: Handle, values: Array) -> None:
-        """See `Backend`."""
         new = self.device.from_host(values)
         if isinstance(x, VectorStore):
             x.set_values(new)
@@ -259,15 +238,9 @@ class GpuBackend:
             x.store = x.store.with_values(x.store.dtype, new, None)
 
     def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
-        """See `Backend`."""
         return bitmap.head(v, count)
 
-    def matrix_corner(self, A: MatrixHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
-        return bitmap.corner(A.csc(), nrows, ncols)
-
     def nvals(self, x: Handle) -> int:
-        """See `Backend`."""
         known: int | None = x.known if isinstance(x, VectorStore) else None
         if known is None:
             self._enter()
@@ -275,11 +248,15 @@ class GpuBackend:
         return known
 
     def form(self, x: Handle) -> str:
-        """See `Backend`."""
-        return bitmap.vector_form(x) if isinstance(x, VectorStore) else bitmap.matrix_form(x)
+        store = x if isinstance(x, VectorStore) else x.store
+        if isinstance(store, CscMatrix):
+            form, values = "csc and csr" if store.csr is not None else "csc", store.values
+        else:
+            entries = store.entries if isinstance(store, BitmapMatrix) else store
+            form, values = "bitmap" if entries is not store else entries.form, entries.values
+        return form + ", iso" * (values is None and store.nvals > 0)
 
     def isequal(self, x: Handle, y: Handle) -> bool:
-        """See `Backend`."""
         if isinstance(x, VectorStore):
             assert isinstance(y, VectorStore)
             return x.isequal(y)
@@ -287,13 +264,11 @@ class GpuBackend:
         return forms.is_equal(x.csc(), y.csc())
 
     def levels(self, x: Handle) -> bitmap.VectorLevels | bitmap.BitmapLevels | None:
-        """See `Backend`."""
         if isinstance(x, VectorStore):
             return bitmap.VectorLevels(self.runtime.counters, x)
         return bitmap.BitmapLevels(self.runtime.counters, x) if bitmap.fit_as_bitmaps(x) else None
 
     def is_symmetric(self, A: MatrixHandle) -> bool:
-        """See `Backend`."""
         return forms.equals_transpose(A.csc())
 
     def wait(self, x: Handle) -> None:
@@ -302,26 +277,20 @@ class GpuBackend:
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: VectorStore, i: int, value: Any) -> None:
-        """See `Backend`."""
         if v.form != "sparse" or v.known != 0:
             self._enter()
         v.set(i, value)
 
     def vector_remove(self, v: VectorStore, i: int) -> None:
-        """See `Backend`."""
         v.remove(i)
 
     def vector_clear(self, v: VectorStore) -> None:
-        """See `Backend`."""
         v.adopt(VectorStore(self.device, self.runtime.counters, v.dtype, v.size))
 
     def may_keep_csr(self, A: MatrixHandle, allowed: bool | None) -> bool:
-        """See `Backend`."""
         form = A.csc()
         if allowed is not None:
             form.may_keep_csr = allowed
             if not allowed:
-                form.csr = None
-                form.cache.clear()
-                form.kernels.clear()
+                form.forget()
         return form.may_keep_csr

@@ -337,7 +337,7 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
         if pulled:
             return f"pulled before; vertices {found}"
         return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
-    if before == _PUSHES_INTO_WORDS:
+    if before == _PUSHES_INTO_WORDS and pulls:
         return f"pushed into words before; vertices {found}"
     if pulled:
         return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"

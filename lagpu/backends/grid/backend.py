@@ -14,18 +14,12 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.profile import GpuMeter, rows_without_log
-from lagpu.backends.grid import pieces, statements, systems
+from lagpu.backends.grid import pieces, program, statements, systems
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
-from lagpu.backends.grid.program import (
-    GridLevels,
-    GridProgram,
-    plan_on_one,
-    plan_program,
-)
-from lagpu.backends.grid.search import GridLoop, plan_loop, searches
+from lagpu.backends.grid.search import GridLoop, plan_loop, search_again, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
@@ -56,7 +50,6 @@ class Parts:
         symmetric: bool | None = None,
         apart: bool = False,
     ) -> GridHandle:
-        """See the protocol."""
         by = self._pieces.layout(shape)
 
         def attempt(piece: tuple[int, int, Backend]) -> Any:
@@ -82,7 +75,6 @@ class Parts:
         return self._run("matrix of parts", make, given)
 
     def owned(self, entries: Work, shape: tuple[int, int]) -> dict[int, Arrays]:
-        """See the protocol."""
         by = self._pieces.layout(shape)
 
         def send() -> dict[int, Arrays]:
@@ -94,7 +86,6 @@ class Parts:
         return self._run("entries of parts", send, {"shape": shape})
 
     def columns(self, A: GridHandle) -> dict[int, tuple[Any, ...]]:
-        """See the protocol."""
         by = self._pieces.layout(A.shape)
 
         def read() -> dict[int, tuple[Any, ...]]:
@@ -114,7 +105,6 @@ class Parts:
         dim: int,
         ufunc: np.ufunc,
     ) -> Array:
-        """See the protocol."""
         pieces = self._pieces
 
         def reduce() -> Array:
@@ -126,14 +116,12 @@ class Parts:
         return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})
 
     def gather(self, work: Work) -> list[Arrays]:
-        """See the protocol."""
         pieces = self._pieces
         return self._run(
             "gather", lambda: pieces.engine.gather([work(place, p) for _, p, place in pieces])
         )
 
     def require_alike(self, what: str, given: Given) -> None:
-        """See the protocol."""
         self._run(what, lambda: None, given)
 
     @property
@@ -225,7 +213,7 @@ class GridMeter:
             compile_ms = self._compile_ms() - compiled
         rows: Callable[[], list[LoopRow]] | None
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
-        if isinstance(loop, GridProgram):
+        if isinstance(loop, program.GridProgram):
             products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
@@ -238,7 +226,6 @@ class GridMeter:
         return float(sum(device.compile_ms for device in devices.values()))
 
     def count(self, x: GridHandle) -> Callable[[], int]:
-        """See `Meter`."""
         known = self._count(x)
         return lambda: known
 
@@ -343,8 +330,8 @@ class GridBackend:
             self._execute_whole(statement)
             return
         if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = plan_program(self.pieces, [statement], Until(times=1), "")
-            if isinstance(loop, GridProgram):
+            loop = program.plan_program(self.pieces, [statement], Until(times=1), "")
+            if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
@@ -374,7 +361,6 @@ class GridBackend:
         out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
 
     def evaluate(self, operation: Operation) -> Any:
-        """See `Backend`."""
         if isinstance(operation, ops.ExtractElement):
             return statements.element(self.pieces, operation)
         assert isinstance(operation, ops.Reduce)
@@ -399,10 +385,12 @@ class GridBackend:
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
-        """See `Backend`."""
+        again = search_again(self.pieces, body, turns)
+        if again is not None:
+            return again
         named = systems.without_system(body)[1] is not None
         if not (named or isinstance(turns, Sweep) or self.pieces.watch):  # a trace has pieces' logs
-            one = plan_on_one(self.pieces, body, turns)
+            one = program.plan_on_one(self.pieces, body, turns)
             if one is not None:
                 return one
         found = plan_loop(self.pieces, body, turns)
@@ -414,7 +402,7 @@ class GridBackend:
         if not self.pieces.fuse:
             other = "other loops are kernels on one column of pieces of one process"
             return Rejection(f"{why}; {other}")
-        loop = plan_program(self.pieces, body, turns, why)
+        loop = program.plan_program(self.pieces, body, turns, why)
         if isinstance(loop, Rejection):
             return Rejection(f"{why}; no generated loop: {loop.why}")
         return loop
@@ -429,7 +417,6 @@ class GridBackend:
         return sparse_batch_size(self.free_bytes(), A.shape[0], nvals, sources, levels)
 
     def meter(self) -> Meter:
-        """See `Backend`."""
         return GridMeter(self.pieces, self.nvals)
 
     def free_bytes(self) -> int:
@@ -439,13 +426,11 @@ class GridBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> GridHandle:
-        """See `Backend`."""
         made = self.pieces.empty(dtype, (size,))
         made.count = 0
         return made
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridHandle:
-        """See `Backend`."""
         return self.pieces.empty(dtype, shape)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
@@ -519,7 +504,6 @@ class GridBackend:
         return pieces.run("clusters", lambda: GridClusters(pieces, of, make))
 
     def matrix_from_diagonal(self, v: GridHandle, k: int) -> GridHandle:
-        """See `Backend`."""
         n = v.shape[0] + abs(k)
         given = [(i + max(-k, 0), i + max(k, 0), x) for i, x in self.pieces.entries(v)]
         return self.pieces.sent(given, v.dtype, (n, n))
@@ -542,26 +526,22 @@ class GridBackend:
         return self.pieces.sent(given, A.dtype, (size,))
 
     def dup(self, x: Any, dtype: DType) -> Any:
-        """See `Backend`."""
         parts = [place.dup(x.parts[k], dtype) for k, _, place in self.pieces]
         copy = self.pieces.handle(parts, dtype, x.shape)
         copy.symmetric = x.symmetric or None
         return copy
 
     def vector_to_coo(self, v: GridHandle) -> tuple[Array, Array]:
-        """See `Backend`."""
         indices, values = self.pieces.collected(v)
         return indices, values
 
     def matrix_to_csc(
         self, A: GridHandle, on_device: bool = False, narrow: bool = False
     ) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
         rows, cols, values = self.pieces.collected(A)
         return pieces.column_offsets(cols, A.shape[1]), rows, values
 
     def vector_values(self, v: GridHandle, on_device: bool = False) -> Array:
-        """See `Backend`."""
         (size,), pieces = v.shape, self.pieces
         if pieces.nvals(v) < size:
             return self.vector_to_coo(v)[1]
@@ -572,7 +552,6 @@ class GridBackend:
         return found
 
     def set_values(self, x: Any, values: Array) -> None:
-        """See `Backend`."""
         received = self.pieces.engine.gather(self.pieces.entries(x))
         *rows, indices, given = pieces.joined(received)
         put = np.empty_like(given)
@@ -584,7 +563,6 @@ class GridBackend:
         self.pieces.change(lambda: x.become(new))
 
     def vector_head(self, v: GridHandle, count: int) -> tuple[Array, Array]:
-        """See `Backend`."""
         by, given = self.pieces.partition(v.shape[0]), []
         for k, p, place in self.pieces:
             first = count if by.rises else by.count(p)
@@ -592,25 +570,7 @@ class GridBackend:
             given.append(_first(count, by.index(p, where), values))
         return _first(count, *pieces.joined(self.pieces.engine.gather(given)))
 
-    def matrix_corner(self, A: GridHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
-        by, given = self.pieces.layout(A.shape), []
-        for k, p, place in self.pieces:
-            ends = [
-                np.flatnonzero(dim.own(part) < most)
-                for dim, part, most in zip(by.dims, by.parts(p), (nrows, ncols), strict=True)
-            ]
-            most = [int(where[-1]) + 1 if len(where) else 0 for where in ends]
-            *where, values = place.matrix_corner(A.parts[k], *most)
-            rows, cols = by.index(p, *where)
-            there = (rows < nrows) & (cols < ncols)
-            given.append((rows[there], cols[there], values[there]))
-        rows, cols, values = pieces.joined(self.pieces.engine.gather(given))
-        order = np.lexsort((cols, rows))
-        return rows[order], cols[order], values[order]
-
     def nvals(self, x: GridHandle) -> int:
-        """See `Backend`."""
         return self.pieces.nvals(x)
 
     def form(self, x: GridHandle) -> str:
@@ -618,18 +578,16 @@ class GridBackend:
         return f"{self.pieces.engine.size} pieces, {self.pieces.places[0].form(x.parts[0])}"
 
     def isequal(self, x: GridHandle, y: GridHandle) -> bool:
-        """See `Backend`."""
         unequal = [not place.isequal(x.parts[k], y.parts[k]) for k, _, place in self.pieces]
         return self.pieces.engine.sum(unequal) == 0
 
-    def levels(self, x: GridHandle) -> GridLevels | None:
+    def levels(self, x: GridHandle) -> program.GridLevels | None:
         """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
         if len(x.shape) > 1 or not self.pieces.fuse:
             return None
-        return GridLevels(self.pieces, x)
+        return program.GridLevels(self.pieces, x)
 
     def is_symmetric(self, A: GridHandle) -> bool:
-        """See `Backend`."""
         if A.symmetric is not None:
             return A.symmetric
         found = self.isequal(A, self.pieces.turned(A))
@@ -637,16 +595,9 @@ class GridBackend:
         return found
 
     def wait(self, x: GridHandle) -> None:
-        """See `Backend`."""
         for k, _, place in self.pieces:
             place.wait(x.parts[k])
         self.pieces.engine.barrier()
-
-    def vector_resized(self, v: GridHandle, size: int) -> GridHandle:
-        """See `Backend`: entries are redistributed, since the owner depends on the size."""
-        entries = self.pieces.entries(v)
-        given = [(at[at < size], values[at < size]) for at, values in entries]
-        return self.pieces.sent(given, v.dtype, (size,))
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: GridHandle, i: int, value: Any) -> None:
@@ -670,12 +621,10 @@ class GridBackend:
         return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]
 
     def vector_clear(self, v: GridHandle) -> None:
-        """See `Backend`."""
         new = self.pieces.empty(v.dtype, v.shape)
         self.pieces.change(lambda: v.become(new))
 
     def may_keep_csr(self, A: GridHandle, allowed: bool | None) -> bool:
-        """See `Backend`."""
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
         return all(found)
 

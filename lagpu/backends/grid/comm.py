@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lagpu import versions
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, give_way
 from lagpu.backends.grid.processes import Bytes, Processes
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, GridTimeout
@@ -438,7 +438,7 @@ class NcclEngine(MpiEngine):
                 communicator.check_async_error()
             if time.monotonic() > until:
                 raise _late("in an exchange", PATIENCE)
-            time.sleep(0)
+            give_way()
 
     def _end(self, how: str) -> None:
         held, self._communicators = self._communicators, []

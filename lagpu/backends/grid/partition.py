@@ -391,11 +391,6 @@ class GridHandle:
         """What the text of a program depends on."""
         return self.dtype, self.shape
 
-    @property
-    def made_in(self) -> int:
-        """The statement that made it."""
-        return self.number >> MADE_BITS
-
     def knows(self, symmetric: bool) -> None:
         """Remember whether the matrix equals its transpose, which is then not needed."""
         self.symmetric = symmetric

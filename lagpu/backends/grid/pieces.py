@@ -308,14 +308,15 @@ class Pieces:
             by = partition.layout(A.shape, self.grid, (ranks, ranks))
             made = self.sent(entries, A.dtype, A.shape, by)
         made.symmetric = A.symmetric
-        self.change(lambda: self._order_by(ranks))
-        return made
 
-    def _order_by(self, ranks: Ranks) -> None:
-        before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
-        if before is not None:
-            before.forget()
-            self.numberings.clear()
+        def order() -> None:
+            before, self._ranks[n] = self._ranks.get(n), ranks
+            if before is not None:
+                before.forget()
+                self.numberings.clear()
+
+        self.change(order)
+        return made
 
     def nvals(self, x: GridHandle) -> int:
         """Return the number of entries of the whole."""
@@ -461,18 +462,14 @@ def on_host(array: Any) -> Any:
 def by_columns(entries: Entries) -> Entries:
     """Return distinct entries by columns, rows rising."""
     *rows, indices, _ = entries
-    order = np.lexsort((*rows, indices)) if rows else _rising(indices)
-    return tuple(array[order] for array in entries)
-
-
-def _rising(indices: Array) -> Array:
-    """Return the order in which distinct indices rise; nothing is sorted where many are there."""
     size = int(indices.max()) + 1 if len(indices) else 0
-    if len(indices) * _MOST_GAPS < size:
-        return np.argsort(indices)
-    place: Array = np.full(size, -1, np.int32 if size < 2**31 else np.int64)
-    place[indices] = np.arange(len(indices), dtype=place.dtype)
-    return cast(Array, place[place >= 0])
+    if rows or len(indices) * _MOST_GAPS < size:
+        order: Array = np.lexsort((*rows, indices)) if rows else np.argsort(indices)
+    else:  # many are there: nothing is sorted
+        order = np.full(size, -1, np.int32 if size < 2**31 else np.int64)
+        order[indices] = np.arange(len(indices), dtype=order.dtype)
+        order = order[order >= 0]
+    return tuple(array[order] for array in entries)
 
 
 # ------------------------------------------------------------------------------------------

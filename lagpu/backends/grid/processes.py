@@ -20,7 +20,7 @@ import numpy as np
 
 from lagpu import errors
 from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.backends.grid.partition import GridHandle
+from lagpu.backends.grid.partition import MADE_BITS, GridHandle
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError, ProcessFailed, plain
 from lagpu.host.interrupt import uninterrupted
@@ -124,7 +124,8 @@ def _parts(name: str, x: Any) -> Iterator[tuple[str, Any]]:
 
 def _words(x: Any) -> str:
     if isinstance(x, GridHandle):
-        return f"the {x.dtype} of shape {'x'.join(map(str, x.shape))} made in statement {x.made_in}"
+        made_in, shape = x.number >> MADE_BITS, "x".join(map(str, x.shape))
+        return f"the {x.dtype} of shape {shape} made in statement {made_in}"
     if isinstance(x, np.ndarray):
         first = " ".join(map(str, x.reshape(-1)[:_FIRST].tolist()))
         return f"{x.size} {x.dtype} [{first}{' ...' * (x.size > _FIRST)}]"
@@ -274,11 +275,10 @@ class Processes:
     def group(self, size: int) -> Processes:
         """Return this process' group of `size` processes that follow each other; a collective."""
         if size not in self._groups:
-            made: list[Any] = []
             with uninterrupted():
                 self._synchronize()  # after this no process can fail before all have called MPI
-                self._mpi(lambda: made.append(self._comm.Split(self.rank // size, self.rank)))
-            self._groups[size] = Processes(made[0], self.beside, self._chunk, self._patience, self)
+                made = self._mpi(self._comm.Split, self.rank // size, self.rank)
+            self._groups[size] = Processes(made, self.beside, self._chunk, self._patience, self)
         return self._groups[size]
 
     def inside(self, work: Callable[[], T]) -> T:
@@ -329,9 +329,7 @@ class Processes:
         if colours not in self._lines:
             with uninterrupted():
                 self._synchronize()
-                made: list[Any] = []
-                self._mpi(lambda: made.append(self._comm.Split(colours[self.rank], self.rank)))
-                self._lines[colours] = made[0]
+                self._lines[colours] = self._mpi(self._comm.Split, colours[self.rank], self.rank)
         return self._lines[colours]
 
     def exchange(self, messages: Sequence[Bytes], line: Any = None) -> list[Bytes]:
@@ -440,15 +438,8 @@ class Processes:
         packed = _PACK(_FAILED, self.turn, 0, b"", 0, 0, b"")
         for line in self._lines.values():
             if line is not seen:
-                mine, rows = (
-                    np.frombuffer(packed, np.uint8),
-                    np.empty(line.size * len(packed), "u1"),
-                )
-                self._mpi(
-                    lambda to=line, mine=mine, rows=rows: found.append(
-                        (to.Iallgather(mine, rows), mine, rows)
-                    )
-                )
+                both = np.frombuffer(packed, np.uint8), np.empty(line.size * len(packed), np.uint8)
+                found.append((self._mpi(line.Iallgather, *both), *both))
         return found
 
     def _wait(self, requests: Sequence[Any]) -> None:
@@ -521,10 +512,10 @@ class Processes:
             "same.",
         )
 
-    def _mpi(self, call: Callable[..., Any], *args: Any) -> None:
-        """Call MPI; after a failure the processes cannot synchronize."""
+    def _mpi(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Return what MPI does; after a failure the processes cannot synchronize."""
         try:
-            call(*args)
+            return call(*args)
         except Exception as error:
             self._lose_mpi(self._reported(self.rank, "", f"grid: MPI failed: {plain(str(error))}."))
             raise cast(LagpuError, self._over) from error

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu import GpuBackend
+from lagpu.backends import match
+from lagpu.backends.gpu import GpuBackend, profile
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.fused import search_grid
@@ -19,43 +20,15 @@ from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE, alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import (
-    RECORD,
-    LoopLog,
-    SearchRows,
-    SearchTraffic,
-    value_bytes,
-    why_level,
-)
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    SEARCH_COUNTERS,
-    Ranked,
-    near_words,
-    pull_space,
-    push_space,
-    ranked,
-)
+from lagpu.backends.grid import systems
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.systems import (
-    AUTO,
-    SPACE,
-    System,
-    why_no_system_search,
-    without_system,
-)
-from lagpu.backends.match import (
-    VALUE,
-    SearchBody,
-    match_search,
-    why_no_search,
-    why_no_values,
-)
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
-from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
+from lagpu.operations import FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until
 
 Array = Any
 BITS = 32  # of a word
@@ -195,21 +168,22 @@ class Kind(NamedTuple):
     iso: bool
     value_bytes: int
     keep: bool
-    system: System | None
+    system: systems.System | None
 
 
-def _long(system: System) -> bool:
+def _long(system: systems.System) -> bool:
     """Whether lists of a system may have all vertices."""
     return system.messages in ("list", "direction")
 
 
-def _name_of(system: System | None) -> str:
+def _name_of(system: systems.System | None) -> str:
     """Return what the space of searches by a system is called in a part's cache."""
-    return SPACE if system is None else f"{SPACE} in rows{', long lists' * _long(system)}"
+    rows = "" if system is None else f" in rows{', long lists' * _long(system)}"
+    return systems.SPACE + rows
 
 
 def kind_of(
-    body: SearchBody, pieces: Pieces, times: int | None, system: System | None = None
+    body: match.SearchBody, pieces: Pieces, times: int | None, system: systems.System | None = None
 ) -> Kind:
     """Return the kind of a search from its body on handles of the grid."""
     sends = body.reads[0]  # each part may have one value, but not the same one
@@ -218,12 +192,14 @@ def kind_of(
     sums = not iso and body.sums
     keep = sums or sends or (times is not None and not iso)
     if system is not None:
-        keep = not iso and any(a.what == VALUE for a in body.assignments)
+        keep = not iso and any(a.what == match.VALUE for a in body.assignments)
     nbytes = body.frontier.dtype.numpy.itemsize if sends or (system and keep) else 0
     return Kind(_structure(body, times, system), sums, iso, nbytes, keep, system)
 
 
-def _structure(body: SearchBody, times: int | None, system: System | None) -> tuple[Any, ...]:
+def _structure(
+    body: match.SearchBody, times: int | None, system: systems.System | None
+) -> tuple[Any, ...]:
     product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
     return (
         product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
@@ -231,39 +207,19 @@ def _structure(body: SearchBody, times: int | None, system: System | None) -> tu
     )  # fmt: skip
 
 
-def _on_piece(body: SearchBody, k: int) -> SearchBody:
+def _on_piece(body: match.SearchBody, k: int) -> match.SearchBody:
     """Return a body that is on handles of the grid on the parts of a local piece."""
     A: Any = body.A
-    return SearchBody(
+    return match.SearchBody(
         A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
         tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
         body.assigns_first, body.statements,
     )  # fmt: skip
 
 
-def _is_one(body: SearchBody) -> bool:
+def _is_one(body: match.SearchBody) -> bool:
     number = iso_result(body.A, False, body.frontier.number, body.product)
     return number is not None and number.item() == 1
-
-
-class Started(NamedTuple):
-    """One search on a piece, ready to be launched.
-
-    Attributes
-    ----------
-    launch, given : CheckedLaunch, dict
-        The launch and its arguments.
-    had : list of callable or None
-        With a log, for each assignment a callable that returns its output's entries before the
-        loop, or None if there are none.
-    settle : callable
-        Takes over the frontier that the kernel has left, by its report.
-    """
-
-    launch: CheckedLaunch
-    given: dict[str, Any]
-    had: list[Count | None]
-    settle: Callable[[Sequence[int]], None]
 
 
 class PieceSpace:
@@ -286,7 +242,7 @@ class PieceSpace:
 
     def __init__(self, k: int, part: CscMatrix, slots: Slots | RowSlots, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
-        self._k, self._slots, self._of_vertex = k, slots, getattr(slots, "of_vertex", None)
+        self._k, self._slots = k, slots
         self._device, self._of_row = device, own
         self._renumbered: CscMatrix | None = None
         self.names = None
@@ -294,14 +250,15 @@ class PieceSpace:
             self.names = device.from_host(slots.names)
             self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
-        self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
+        self._push = workspaces.push_space(successors)
+        self._pull = workspaces.pull_space(predecessors, successors)
         self.degrees: Array = None
         self.words: tuple[Array, Array] = (None, None)
         self.targets = self._pull.targets
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self._visited = xp.empty(nwords(own), np.uint32)
         self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
-        self._counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self._counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self._block = min(block_of(device, degree), device.limits.peers_block)
         own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
@@ -312,25 +269,21 @@ class PieceSpace:
         predecessors = part if self._renumbered is None else self._renumbered
         return predecessors, csr_of(predecessors)
 
-    def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
-        """Return how many entries each vertex has in its row of this part, by vertex."""
-        lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
-        return lengths if self._of_vertex is None else lengths[self._of_vertex]
-
     def start(
         self,
         space: _Space,
-        body: SearchBody,
+        body: match.SearchBody,
         kind: Kind,
         new: Sequence[VectorStore],
         times: int | None,
-        log: LoopLog | None = None,
-    ) -> Started:
+        log: profile.LoopLog | None = None,
+    ) -> tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]:
         """Return a search of at most `times` iterations; what it needs is allocated and compiled.
 
         `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
         has a new part of the frontier, without entries, and one for each assignment, which the
-        kernel writes.
+        kernel writes. The result is (launch, its arguments, with a log the entries that each output
+        had, or None for none, what takes over the frontier that the kernel's report leaves).
         """
         (frontier, *targets), peers = new, space.peers
         f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
@@ -348,19 +301,17 @@ class PieceSpace:
         key = kind, tuple(logs.items())
         if key not in self._launches:
             on_piece = _on_piece(body, self._k)
-            self._launches[key] = self._prepared(space, on_piece, kind, logs)
-        flags, result = blank, peers.results[self._k]
-        if log is not None:
-            result = log.words
-            flags |= search_grid.NEW_LOG if log.is_new else 0
+            result = peers.results[self._k] if log is None else None
+            self._launches[key] = self._prepared(space, on_piece, kind, logs, result)
         kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
         words = None if times is None else frontier.spare_words()
         given = {
             "v_words": left_out, "sources": sources, "source_values": values,
-            "f_iso": f.number, "source": source, "num_sources": nvals,
-            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags,
-            "stop": frontier.device.stop[0], "result": result,
+            "f_iso": f.number, "source": source, "num_sources": nvals, **outputs, "blank": blank,
         }  # fmt: skip
+        if log is not None:
+            given["result"] = log.words
+            given["blank"] |= search_grid.NEW_LOG if log.is_new else 0
         if kind.system is None:
             # After `reach` no level would take a source's bit out of the words again, so a search
             # from there covers all vertices, as do several, which the host does not know.
@@ -379,12 +330,15 @@ class PieceSpace:
                     frontier.device.enter()
                 search_grid.restore_values(saved, words)
 
-        return Started(self._launches[key], given, had, settle)
+        return self._launches[key], given, had, settle
 
     def _prepared(
-        self, space: _Space, body: SearchBody, kind: Kind, logs: dict[str, str]
+        self, space: _Space, body: match.SearchBody, kind: Kind, logs: dict[str, str], result: Array
     ) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all searches of this kind share."""
+        """Prepare the launch with the arguments that all searches of this kind share.
+
+        Without a `result` each search has its own.
+        """
         slots, part, push = self._slots, body.A, self._push
         device: Device = part.device
         predecessors, successors = self.forms(part)
@@ -392,13 +346,15 @@ class PieceSpace:
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         own, name = self._own_arguments(space, kind, macros)
+        own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
+        own |= {} if result is None else {"result": result}
         if name == "peers":
             looks = sums and space.degree > LONG_SEARCH_DEGREE
-            ranks = Ranked(None, None, None)
+            ranks = workspaces.Ranked(None, None, None)
             if looks and body.counts:  # a pull adds up by a table
-                ranks = ranked(predecessors, successors, search_grid.RANKED_BYTES)
+                ranks = workspaces.ranked(predecessors, successors, search_grid.RANKED_BYTES)
                 macros |= {} if ranks.idx is None else {"RANKS": "1"}
-            near = near_words(device, predecessors.shape[0]) if looks else 0
+            near = workspaces.near_words(device, predecessors.shape[0]) if looks else 0
             own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
             own["counts"] = ranks.words
         made = kernel(f"search/{name}.cu", f"{name}_search", prelude=prelude, **macros)
@@ -417,7 +373,7 @@ class PieceSpace:
             shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
             found_words=self._found, vertex=push.vertex, start=push.start, degree=push.degree,
             chunks=push.chunks, counters=self._counters, barrier=push.barrier, run=slots.run,
-            room=slots.room, **own,
+            room=slots.room, stop=device.stop[0], **own,
         )  # fmt: skip
 
     def _own_arguments(
@@ -435,12 +391,12 @@ class PieceSpace:
 
 def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
     """Return alpha and beta."""
-    if kind.system is None or kind.system is AUTO:
+    if kind.system is None or kind.system is systems.AUTO:
         return space.alpha(kind), beta_of(kind.sums)
     return kind.system.alpha, kind.system.beta
 
 
-def _why_by_system(system: System, r: Any, _before: int) -> str:
+def _why_by_system(system: systems.System, r: Any, _before: int) -> str:
     """Return why a level of a system went in its direction, on the first piece."""
     if r["how"] == _FINDS_NOTHING:
         return f"vertices {r['in']}, none leads on: not run"
@@ -466,7 +422,7 @@ class RowsPiece(PieceSpace):
         self, space: _Space, kind: Kind, macros: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
         xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
-        system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
+        system, (alpha, beta) = cast(systems.System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
         macros |= {"PEER_ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
@@ -536,21 +492,34 @@ def plan_loop(
     if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows")
     times = turns.times
-    name, system, statements = without_system(statements)
-    body = match_search(statements, turns.empty)
+    name, system, statements = systems.without_system(statements)
+    body = match.match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
     if system is None and pieces.grid[1] > 1:
-        system = AUTO
+        system = systems.AUTO
     if system is not None:
-        why = why_no_system_search(body)
+        why = systems.why_no_system_search(body)
         if why:
             return Rejection(f"{why}; such a search of pieces in rows and columns is no kernel")
     loop = GridLoop(pieces, body, times, system, name)
     if loop.known:
+        if isinstance(statements, RecordedBody) and pieces.watch is None:
+            statements.record.found[search_again] = body.on_places, system
         return loop
     why = pieces.run("plan", lambda: _why_no_search(pieces, body, times, system))
     return Rejection(why) if why else loop
+
+
+def search_again(pieces: Pieces, body: Any, turns: Any) -> GridLoop | None:
+    """Return the search of a recorded body that was planned before on its matrix, or None."""
+    found = body.record.found.get(search_again) if isinstance(body, RecordedBody) else None
+    if found is None or pieces.watch is not None:
+        return None
+    if body.handles[found[0].frontier.number] is not turns.empty:
+        return None
+    loop = GridLoop(pieces, found[0].on(body), turns.times, found[1])
+    return loop if loop.known else None
 
 
 def _why_apart(pieces: Pieces) -> str:
@@ -588,14 +557,14 @@ def _of_any(pieces: Pieces, why: str) -> str:
 
 
 def _why_no_search(
-    pieces: Pieces, body: SearchBody, times: int | None, system: System | None = None
+    pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None = None
 ) -> str:
     """Return why a search does not run on all pieces together, or an empty string."""
     return _of_any(pieces, _why_not_here(pieces, body, times, system))
 
 
 def _why_not_here(
-    pieces: Pieces, body: SearchBody, times: int | None, system: System | None
+    pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None
 ) -> str:
     multiply = body.product.semiring.multiply
     if system is not None and times is not None:
@@ -615,8 +584,8 @@ def _why_not_here(
         return "each piece has some of the rows alone; a search needs all edges into a vertex"
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
     return (
-        why_no_search(body)
-        or why_no_values(body, body.sums, body.sums or body.reads[0])
+        match.why_no_search(body)
+        or match.why_no_values(body, body.sums, body.sums or body.reads[0])
         or (lacking and f"a search needs the matrix by rows too, and {lacking}")
     )
 
@@ -659,8 +628,10 @@ class _Space:
                 space = make(k, part, slots, self.degree)
                 self.of_piece.append(space)
                 into.append(_lengths(part))
-                if not whole:
-                    rows.append((space.row_lengths(part),))
+                if not whole:  # by vertex, not by slot
+                    lengths = place.device.to_host(_lengths(space.forms(part)[1]))
+                    of_vertex = getattr(slots, "of_vertex", None)
+                    rows.append((lengths if of_vertex is None else lengths[of_vertex],))
                 if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
@@ -693,7 +664,7 @@ class _Space:
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
-    def of(A: GridHandle, name: str = SPACE) -> _Space | None:
+    def of(A: GridHandle, name: str = systems.SPACE) -> _Space | None:
         """Return a space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(name)
         if space is not None:
@@ -714,10 +685,10 @@ class GridLoop:
     def __init__(
         self,
         pieces: Pieces,
-        body: SearchBody,
+        body: match.SearchBody,
         times: int | None,
-        system: System | None = None,
-        name: str = SPACE,
+        system: systems.System | None = None,
+        name: str = systems.SPACE,
     ) -> None:
         self._pieces, self._body, self._times = pieces, body, times
         self.system, self.name, self.statements = system, name, body.statements
@@ -732,7 +703,7 @@ class GridLoop:
         written = [self._body.frontier, *(a.target for a in self._body.assignments)]
         return sum(part.bytes_to_write for x in written for part in x.parts)
 
-    def run(self, logs: Sequence[LoopLog] = ()) -> None:
+    def run(self, logs: Sequence[profile.LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it.
 
         With a log of each piece's device the kernels write records, and `rows` returns its rows.
@@ -744,12 +715,14 @@ class GridLoop:
         """
         if self._times == 0:
             return
+        if self._pieces.engine.alone:
+            return self._run(logs)
         body = self._body._replace(statements=())  # from which the other fields were made
         given = {"body": body, "times": self._times, "traced": bool(logs)}
         name = "search" if self.known else "first search"
-        self._pieces.run(name, lambda: self._run(logs), given)
+        return self._pieces.run(name, lambda: self._run(logs), given)
 
-    def _run(self, logs: Sequence[LoopLog]) -> None:
+    def _run(self, logs: Sequence[profile.LoopLog]) -> None:
         pieces, body, times = self._pieces, self._by_columns(), self._times
         space, kind = self.known or self._learn(body)
         peers, engine = space.peers, pieces.engine
@@ -770,9 +743,7 @@ class GridLoop:
             if not engine.all(peers.ready):
                 peers.clear()
                 engine.barrier()
-            launches = [
-                (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
-            ]
+            launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
             logged = [log.words for log in logs]
             results = self._launched(peers, launches, logged, space.lasts)
         except Exception as error:
@@ -780,10 +751,10 @@ class GridLoop:
             if named is None:
                 raise
             raise named from error
-        for s, result in zip(started, results, strict=True):
-            s.settle(result)
+        for (*_, settle), result in zip(started, results, strict=True):
+            settle(result)
         if logs:
-            self.rows = self._rows_of(body, space, kind, [s.had for s in started], logs)
+            self.rows = self._rows_of(body, space, kind, [had for *_, had, _ in started], logs)
         new = [
             (x, GridHandle(parts, x.dtype, x.shape))
             for x, *parts in zip([body.frontier, *written], *made, strict=True)
@@ -819,15 +790,15 @@ class GridLoop:
         kind = None if space is None else space.kinds.get(structure)
         return None if space is None or kind is None else (space, kind)
 
-    def _by_columns(self) -> SearchBody:
+    def _by_columns(self) -> match.SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
         body: Any = self._body
         if not body.product.transpose:
             product = body.product._replace(transpose=True)
             body = body._replace(A=self._pieces.turned(body.A), product=product)
-        return cast(SearchBody, body)
+        return cast(match.SearchBody, body)
 
-    def _learn(self, body: SearchBody) -> tuple[_Space, Kind]:
+    def _learn(self, body: match.SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
         pieces, A = self._pieces, cast(Any, body.A)
         kind = kind_of(body, pieces, self._times, self.system)
@@ -841,24 +812,25 @@ class GridLoop:
 
     def _rows_of(
         self,
-        body: SearchBody,
+        body: match.SearchBody,
         space: _Space,
         kind: Kind,
         had: list[list[Count | None]],
-        logs: Sequence[LoopLog],
+        logs: Sequence[profile.LoopLog],
     ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
         n, first = space.n, A.parts[0].csc()
         alpha, beta = _thresholds(space, kind)
-        why = functools.partial(why_level, n, "kByEdges", alpha, beta)
+        why = functools.partial(profile.why_level, n, "kByEdges", alpha, beta)
         if kind.system is not None and kind.system.rule != "edges":
             why = functools.partial(_why_by_system, kind.system)
-        assigned = [value_bytes(a.target.dtype) for a in body.assignments]
-        traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
+        assigned = [profile.value_bytes(a.target.dtype) for a in body.assignments]
+        of, dtype = profile.SearchTraffic.of_vector, body.frontier.dtype
+        traffic = of(first, body.product, dtype, n, assigned)
         records, engine = [log.launched() for log in logs], self._pieces.engine
         if not engine.alone:
             own = engine.gather([(read().view(np.uint8),) for read in records])
-            records = [functools.partial(of.view, RECORD) for (of,) in own]
+            records = [functools.partial(of.view, profile.RECORD) for (of,) in own]
             before = [[count and count() for count in of] for of in had]
             had = [
                 [None if n is None else functools.partial(int, n) for n in of]
@@ -868,7 +840,7 @@ class GridLoop:
         # A function that counts the entries of all pieces before the loop; None without any.
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
-        rows = SearchRows(self.statements, total, why, traffic)
+        rows = profile.SearchRows(self.statements, total, why, traffic)
         return lambda: _rows_of_pieces(
             rows, [read() for read in records], had, kind, self._pieces.grid
         )
@@ -881,7 +853,7 @@ def _blank(x: VectorStore) -> VectorStore:
 
 # ------------------------------------------------------------------ records of several pieces
 def _rows_of_pieces(
-    rows: SearchRows, logs: Sequence[Array], had: Any, kind: Kind, grid: tuple[int, int]
+    rows: profile.SearchRows, logs: Sequence[Array], had: Any, kind: Kind, grid: tuple[int, int]
 ) -> list[LoopRow]:
     """Return the rows of a search of pieces: a level of all, and in it phases, or each piece."""
     levels = [records[records["how"] != _BARRIER] for records in logs]
@@ -907,7 +879,7 @@ def _rows_of_pieces(
 
 
 def _phases_in_rows(
-    at: int, barriers: Sequence[Array], system: System, grid: tuple[int, int]
+    at: int, barriers: Sequence[Array], system: systems.System, grid: tuple[int, int]
 ) -> tuple[Phase, ...]:
     """Return the phases of a level: the slowest piece's time, and what all pieces have sent."""
     (R, C), ms = grid, np.zeros(4)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lagpu import operations as ops
+from lagpu.backends.gpu.fused.plan import named_policy, without_policy
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.grid.exchange import FORMS
 from lagpu.backends.match import SearchBody
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue
-from lagpu.operations import Multiply, Statement
+from lagpu.operations import Statement
 
 SPACE = "search of pieces"  # what a search that names no system is called
 
@@ -124,24 +125,11 @@ def without_system(
     statements: Sequence[Statement],
 ) -> tuple[str, System | None, Sequence[Statement]]:
     """Return what a search is called, the system that a loop names, and the loop without it."""
-    policy = ops.once(statements, _policy_of)
+    policy = ops.once(statements, named_policy)
     system = system_of(policy)
     if policy is None or system is None:
         return SPACE, None, statements
-    return policy, system, list(map(_without_policy, statements))
-
-
-def _policy_of(statements: Sequence[Statement]) -> str | None:
-    """Return the policy of the first product."""
-    products = (s.operation.product for s in statements if isinstance(s.operation, Multiply))
-    return next((product.policy for product in products), None)
-
-
-def _without_policy(s: Statement) -> Statement:
-    if not isinstance(s.operation, Multiply):
-        return s
-    product = s.operation.product._replace(policy=None)
-    return s._replace(operation=s.operation._replace(product=product))
+    return policy, system, list(map(without_policy, statements))
 
 
 def why_no_system_search(body: SearchBody) -> str:

@@ -319,7 +319,11 @@ class Steps(_Paged, Observer):
         shown = "" if code is None else source.source_between(code.co_filename, *lines)
         names = source.named(names, to.out, source.target_of(code, shown), scope)
         matrices = {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views
-        mask = to.mask
+        masking, mask = None, to.mask
+        if mask is not None:
+            shape = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'SV'[not mask.structure]}"
+            state = before.get(id(mask.vector))
+            masking = Masking(shape, state, mask.structure, mask.complement)
         self._steps.append(
             Step(
                 number=len(self._steps) + 1,
@@ -335,7 +339,7 @@ class Steps(_Paged, Observer):
                 before={names[k]: state for k, state in before.items()},
                 scalars={names[k]: x.value for k, x in scope.items() if isinstance(x, Scalar)},
                 matrices={names[k]: A for k, A in matrices.items()},
-                mask=None if mask is None else _masking(mask, before.get(id(mask.vector)), names),
+                mask=masking,
                 product=_multiplied(call, names),
             )
         )
@@ -425,11 +429,6 @@ class Steps(_Paged, Observer):
 
     def __repr__(self) -> str:
         return f"Steps({len(self)} statements)"
-
-
-def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Masking:
-    formula = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'S' if mask.structure else 'V'}"
-    return Masking(formula, state, mask.structure, mask.complement)
 
 
 def _multiplied(call: Any, names: Mapping[int, str]) -> Multiplied | None:

@@ -36,22 +36,12 @@ _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The entries of a vector at one moment.
+    """The entries of a vector at one moment, (nvals,), their indices rising; zeros are entries."""
 
-    Attributes
-    ----------
-    size : int
-        Length of the vector.
-    dtype : DType
-        Type of the values.
-    indices, values : ndarray of INT64, ndarray of `dtype`, (nvals,)
-        The entries, their indices rising; a zero is an entry like any other.
-    """
-
-    size: int
+    size: int  # of the vector
     dtype: DType
-    indices: Array
-    values: Array
+    indices: Array  # INT64
+    values: Array  # of `dtype`
 
     @property
     def nvals(self) -> int:
@@ -116,53 +106,23 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Step:
-    """The state of a program after one statement.
+    """The state of a program after one statement; objects are those in scope, by name."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the statement, from 1.
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of a loop.
-    formula : str
-        The statement as mathematics, with the author's names.
-    source : str
-        The source text of the statement, on one line; empty if it cannot be read.
-    code : CodeType or None
-        The function that contains the statement.
-    file : str
-        The file of the function.
-    line, last_line : int
-        The first and the last line of the statement.
-    output : str
-        Name of the object that the statement wrote.
-    vectors, before : dict of str to State
-        Every vector in scope by its name, after the statement and before it.
-    scalars : dict of str to number or None
-        Every `Scalar` in scope; None if it is empty.
-    matrices : dict of str to Matrix
-        Every matrix in scope; a selection as a matrix, from before the statement.
-    mask : Masking or None
-        The mask of the statement.
-    product : Multiplied or None
-        The operands, if the statement is a product of a matrix and a vector.
-    """
-
-    number: int
-    level: int
-    formula: str
-    source: str
-    code: CodeType | None
-    file: str
-    line: int
+    number: int  # of the statement, from 1
+    level: int  # iteration of the enclosing `loop`, from 0; -1 outside of a loop
+    formula: str  # the statement as mathematics, with the author's names
+    source: str  # the text of the statement on one line; empty if it cannot be read
+    code: CodeType | None  # the function that contains the statement
+    file: str  # of the function
+    line: int  # the first line of the statement
     last_line: int
-    output: str
-    vectors: dict[str, State]
-    before: dict[str, State]
-    scalars: dict[str, Any]
-    matrices: dict[str, Matrix]
-    mask: Masking | None
-    product: Multiplied | None
+    output: str  # name of the object that the statement wrote
+    vectors: dict[str, State]  # after the statement
+    before: dict[str, State]  # the vectors before it
+    scalars: dict[str, Any]  # their numbers; None for one that is empty
+    matrices: dict[str, Matrix]  # a selection as a matrix, from before the statement
+    mask: Masking | None  # of the statement
+    product: Multiplied | None  # the operands of a product of a matrix and a vector
 
     @property
     def kept(self) -> Array | None:
@@ -297,7 +257,8 @@ class _Drawing:
         self.step, self.layout, self.canvas = step, layout, canvas
         self.longest = max((state.size for state in step.vectors.values()), default=1)
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
-        self.c = c = float(min(34, max(11, 600 // widest)))
+        # The drawing fits a telephone at three fifths of its size, unless cells get too small.
+        self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
         self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
@@ -308,7 +269,9 @@ class _Drawing:
         step, layout, c = self.step, self.layout, self.c
         self._matrix()
         y = self.top + layout.nrows * c + _GAP + 4
-        if step.mask is not None and step.kept is not None and not self._upright():
+        # The mask and the result of ``A @ u`` are columns beside the matrix.
+        upright = step.product is not None and not step.product.vector_left
+        if step.mask is not None and step.kept is not None and not upright:
             self._name(f"mask {step.mask.formula}", y + c / 2, "#2F7D4F")
             self._mask(self._cells("mask", 1, step.kept.size, self.left, y), tall=0.6)
         y += c + _GAP
@@ -340,10 +303,6 @@ class _Drawing:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
         self._label(name, short, y, ink)
-
-    def _upright(self) -> bool:
-        """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
-        return self.step.product is not None and not self.step.product.vector_left
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -529,6 +488,12 @@ def legend() -> str:
 
 #: Most steps on a page.
 MOST = 1000
+_SECTION = (
+    '<section class="step" data-code="{code}" data-line="{step.line}" '
+    'data-last="{step.last_line}" data-level="{level}"><div class="state">'
+    "<h2>step {step.number}, {where}</h2><p>{source}</p>{drawing}</div>"
+    '<div class="graph">{graph}</div></section>'
+)
 
 
 def require_size(size: int, name: str, what: str) -> None:
@@ -538,17 +503,6 @@ def require_size(size: int, name: str, what: str) -> None:
             f"{what}: {name} has size {size:,} > {LARGEST}, the largest that a page draws. "
             "Use a smaller graph, such as kron:4 or grid:4x5."
         )
-
-
-def page(
-    steps: Iterable[Step],
-    title: str,
-    facts: Mapping[str, object] | None = None,
-    *,
-    what: str = "page",
-) -> str:
-    """Return a page of one run; see `page_of_runs`."""
-    return page_of_runs({(): steps}, title, facts, what=what)
 
 
 Labels = tuple[str, ...]
@@ -594,17 +548,28 @@ def page_of_runs(
     graph = graph_of(layout, every)
     sections = {
         labels: "".join(
-            _section(
-                step,
-                codes,
-                draw(step, layout, share),
-                "" if graph is None else graph.draw(step, share),
+            _SECTION.format(
+                code=-1 if step.code is None else codes.index(step.code),
+                level=step.level if step.level >= 0 else "",
+                step=step,
+                where=text(step.where),
+                source=text(step.source or step.formula).replace(
+                    ".", "<wbr>."
+                ),  # breaks before a dot
+                drawing=draw(step, layout, share),
+                graph="" if graph is None else graph.draw(step, share),
             )
             for step in steps
         )
         for labels, steps in small.items()
     }
-    first = next(iter(small))
+    first, choices, others = next(iter(small)), "", ""
+    for name, labels in (names or {}).items():
+        values = "".join(f"<option>{text(label)}</option>" for label in labels)
+        choices += f"<label>{text(name)} <select>{values}</select></label>"
+    if len(sections) > 1:  # as a script can read them
+        packed = gzip.compress(json.dumps(list(sections.values())).encode(), mtime=0)
+        others = base64.b64encode(packed).decode()
     return fill(
         "step.html",
         title=text(title),
@@ -612,22 +577,11 @@ def page_of_runs(
         count=str(max(len(small[first]), 1)),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
-        choices="".join(_choice(name, labels) for name, labels in (names or {}).items()),
+        choices=choices,
         steps=sections[first],
-        others=_packed(list(sections.values())) if len(sections) > 1 else "",
+        others=others,
         legend=legend(),
     )
-
-
-def _choice(name: str, labels: Labels) -> str:
-    options = "".join(f"<option>{text(label)}</option>" for label in labels)
-    return f"<label>{text(name)} <select>{options}</select></label>"
-
-
-def _packed(sections: list[str]) -> str:
-    """Return the steps of all runs as a script can read them: JSON, by gzip, in base 64."""
-    packed = gzip.compress(json.dumps(sections).encode(), mtime=0)
-    return base64.b64encode(packed).decode()
 
 
 def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
@@ -635,18 +589,6 @@ def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     name = layout.matrix or ""
     found = next((step.matrices[name] for step in steps if name in step.matrices), None)
     return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
-
-
-def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
-    code = codes.index(step.code) if step.code is not None else -1
-    level = str(step.level) if step.level >= 0 else ""
-    return (
-        f'<section class="step" data-code="{code}" data-line="{step.line}" '
-        f'data-last="{step.last_line}" data-level="{level}">'
-        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
-        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
-        "</section>"
-    )
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:

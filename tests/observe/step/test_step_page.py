@@ -36,6 +36,10 @@ from lagpu.observe.step import drawing
 from lagpu.observe.step.drawing import GraphDrawing
 
 
+def page_of(steps, title, facts=None, *, what="page"):
+    return drawing.page_of_runs({(): steps}, title, facts, what=what)
+
+
 @pytest.fixture
 def A(backend):
     return generators.path(4, backend=backend)
@@ -184,7 +188,7 @@ def test_notebooks_get_a_drawing_or_text(A, backend):
 @pytest.fixture(scope="module")
 def page():
     A = generators.grid2d(3, 4, backend="cpu")
-    return drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
+    return page_of(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
 
 
 def sections(page):
@@ -198,7 +202,7 @@ def test_the_page_holds_every_step_and_nothing_from_outside(page):
     assert len(sections(page)) == 13
     assert "hidden" not in "".join(sections(page))  # without a script all are shown
     assert (
-        "frontier(~levels.S, replace=True) &lt;&lt; semiring.any_pair(frontier @ A)"
+        "frontier(~levels<wbr>.S, replace=True) &lt;&lt; semiring<wbr>.any_pair(frontier @ A)"
         in sections(page)[2]
     )
     assert "@media print" in page
@@ -254,7 +258,7 @@ def test_a_graph_shows_what_a_product_touches(A):
     drawn = GraphDrawing("A", [s]).draw(s)
     used = "".join(re.findall(rf'<path d="([^"]*)" {re.escape(looks["used"])}/>', drawn))
     assert used.count("M") == 1 + 3 + 3  # a self-loop, 1 -> 0 and 0 -> 2
-    made = drawing.page(lagpu.step(rectangle, B), "no graph")
+    made = page_of(lagpu.step(rectangle, B), "no graph")
     assert '<div class="graph"></div>' in made
 
 
@@ -346,7 +350,7 @@ def test_a_large_drawing_scrolls_and_code_wraps_on_a_telephone(tmp_path):
             document.documentElement.scrollWidth <= innerWidth,
             see(" .state svg").getBoundingClientRect().width / svg.viewBox.baseVal.width].join(" ");
     """
-    dom = browse(drawing.page(found, "wide"), tmp_path, script, "--window-size=500,900")
+    dom = browse(page_of(found, "wide"), tmp_path, script, "--window-size=500,900")
     wide, left, *cut, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
     assert (wide, left, cut, fits) == ("true", "30", ["true", "false"], "true")
     assert round(float(scale), 2) == 0.6
@@ -359,7 +363,7 @@ def test_a_small_drawing_fits_a_telephone(tmp_path):
         const boxes = [...document.querySelectorAll(".step:not([hidden]) > div")];
         document.title = [innerWidth, ...boxes.map(box => box.scrollWidth - box.clientWidth)];
     """
-    dom = browse(drawing.page(found, "small"), tmp_path, script, "--window-size=500,900")
+    dom = browse(page_of(found, "small"), tmp_path, script, "--window-size=500,900")
     assert re.search(r"<title>(.*)</title>", dom)[1] == "500,0,0"
 
 
@@ -369,32 +373,30 @@ def test_text_on_a_page_is_escaped(backend):
         holder["x"] << 1
 
     found = list(lagpu.step(evil, generators.path(2, backend=backend)))
-    made = drawing.page(found, "</title><script>")
+    made = page_of(found, "</title><script>")
     check_page(made)
     assert "<script>alert" not in made
     assert "<script>alert" not in found[0]._repr_html_()
 
 
 def test_a_page_of_no_steps():
-    check_page(drawing.page([], "nothing"))
+    check_page(page_of([], "nothing"))
 
 
 def test_large_graphs_are_refused_with_the_limit(monkeypatch):
     A = generators.path(drawing.LARGEST + 1, backend="cpu")
     with pytest.raises(LimitExceeded, match="65 > 64"):
-        drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
+        page_of(lagpu.step(algorithms.bfs_levels, A, 0), "large")
     monkeypatch.setattr(drawing, "MOST", 5)
     with pytest.raises(LimitExceeded, match="7 steps > 5"):
-        drawing.page(
-            lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
-        )
+        page_of(lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long")
 
 
 @pytest.mark.ci
 def test_a_page_has_room_for_the_ranks_of_a_small_directed_graph():
     edges = [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0]
     A = Matrix.from_coo(*edges, nrows=7, ncols=7, backend="cpu")  # of the course
-    assert drawing.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
+    assert page_of(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
 
 
 def test_bfs_writes_its_steps(tmp_path, capsys):

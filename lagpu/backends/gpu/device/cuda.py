@@ -11,7 +11,6 @@ import os
 import platform
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, cast
@@ -20,7 +19,14 @@ import numpy as np
 
 from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import compile_for, compiled
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
+from lagpu.backends.gpu.device.protocol import (
+    CheckedLaunch,
+    Device,
+    HostNotification,
+    How,
+    Timer,
+    give_way,
+)
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -96,9 +102,9 @@ SLOT: dict[Any, str] = {
 class Packed:
     """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
-    Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
-    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
-    by the types of all.
+    Arguments are adjacent in the buffer, so one call packs them, or the last `each` of those named
+    first; the driver gets the address of each. A launch has at most `most` blocks; `known` has the
+    places of arrays among the arguments, by the types of all.
     """
 
     def __init__(
@@ -110,6 +116,7 @@ class Packed:
         most: int,
         names: Sequence[str],
         fixed: Sequence[Any] = (),
+        each: int = 0,
     ) -> None:
         self.function, self.most = function, most
         self.known: dict[Any, list[tuple[int, Any]]] = {}
@@ -126,23 +133,32 @@ class Packed:
         self.buffer = buffer
         self.places = np.empty(max(1, len(names)), np.uint64)  # kept: the driver has their address
         self.places[order] = buffer.ctypes.data + 8 * np.arange(len(names), dtype=np.uint64)
-        self.pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
         block, cooperative, shared = how
         driver = device.xp.cuda.driver
         self._start: Any = driver.launchCooperativeKernel if cooperative else driver.launchKernel
         end = () if cooperative else (0,)
         self._before = (1, 1, block, 1, 1, shared)
         self._after = (self.places.ctypes.data, *end)
-        self._pack, self._errors = varying.pack_into, driver.CUDADriverError
+        rest, begin = struct.Struct("<" + "".join(codes[split - each : split])), split - each
+        pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
+        #: Of all that varies, and of the last ones: what packs them, where, and the pointers.
+        self.all = varying.pack_into, 0, pointers
+        of_rest = [k - begin for k in pointers if k >= begin]
+        self.last = rest.pack_into, varying.size - rest.size, of_rest
+        self._errors = driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
         self._device, self._kernel = device, kernel
 
-    def launch(self, grid: int, values: Sequence[Any]) -> None:
-        """Run the kernel on the current stream with these addresses and numbers."""
+    def launch(self, grid: int, values: Sequence[Any], part: Any = None) -> None:
+        """Run the kernel on the current stream with these addresses and numbers.
+
+        They are those of the `part`, which is `all` or `last`.
+        """
         stream, device = self._current_stream().ptr, self._device
+        pack, begin, _ = part or self.all
         try:
             with device.launching:  # the driver has read the buffer when it returns
-                self._pack(self.buffer, 0, *values)
+                pack(self.buffer, begin, *values)
                 device.began = True  # Python looks for signals after the next call, not before it
                 self._start(self.function, grid, *self._before, stream, *self._after)
         except self._errors as error:
@@ -177,14 +193,23 @@ class CudaLaunch(CheckedLaunch):
         self._in_order = several or (lambda new: [new[name] for name in self.varying])
         names, fixed = [*self.varying, *self.fixed], [*self.fixed.values()]
         of = self.device, self.kernel, ready.function, self.how, ready.most
-        self.packed = Packed(*of, names, fixed)
+        self.packed = Packed(*of, names, fixed, self.each)
 
     def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
-        values = [*self._in_order(new)]
-        for k in packed.pointers:
+        self._pack(packed, self._in_order(new), packed.all)
+        self.repeats = True
+
+    def again(self, values: Sequence[Any]) -> None:
+        """See `CheckedLaunch`."""
+        assert self.packed is not None
+        self._pack(self.packed, values, self.packed.last)
+
+    def _pack(self, packed: Packed, given: Sequence[Any], part: Any) -> None:
+        values = [*given]
+        for k in part[2]:
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
-        packed.launch(self._grid, values)
+        packed.launch(self._grid, values, part)
 
 
 def blocks_of_cluster(capability: int) -> int:
@@ -232,7 +257,7 @@ _WAVES = 4  # grids of this many times what is resident even out blocks of unequ
 _PLACES = 256  # notifications on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
-_GLANCES, _ROUNDS = 100, 200  # at a notification, some milliseconds in all
+_GLANCES, _ROUNDS = 100, 1000  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
@@ -371,9 +396,20 @@ class CudaDevice(Device):
         return int(array.data.ptr)
 
     def shared_zeros(self, count: int) -> Any:
-        """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed."""
+        """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed.
+
+        Not from CuPy's pool, which a program may have replaced by one that peers have no access to;
+        the pool gives back what it holds unused if there is no other memory.
+        """
         self.require(8 * count, "window")
-        made = own_zeros(self.xp, count)
+        cuda, nbytes = self.xp.cuda, 8 * max(count, 1)
+        try:
+            memory = cuda.memory.Memory(nbytes)
+        except cuda.runtime.CUDARuntimeError:
+            self.xp.get_default_memory_pool().free_all_blocks()
+            memory = cuda.memory.Memory(nbytes)
+        made = self.xp.ndarray(count, np.uint64, cuda.MemoryPointer(memory, 0))
+        made.fill(0)
         self.synchronize()
         return made
 
@@ -540,7 +576,7 @@ class CudaDevice(Device):
             for _ in range(_GLANCES):
                 if host[2] == serial:
                     return host[0], host[1]
-            time.sleep(0)  # other threads may have work for other devices
+            give_way()  # other threads may have work for other devices
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 
@@ -655,7 +691,7 @@ _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
     """Return why GPUs, one for each piece, cannot run one kernel together, or an empty string.
 
-    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`. Up to
+    Each then addresses the memory of the others, as far as `shared_zeros` allocated it. Up to
     `share` pieces may be on one GPU, each with its share of the thread blocks.
     """
     if max(map(numbers.count, numbers)) > share:
@@ -733,21 +769,4 @@ def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
         made.data.ptr, here, array.data.ptr, sender, array.nbytes, stream.ptr
     )
     theirs.wait_event(stream.record())
-    return made
-
-
-def own_zeros(cupy: Any, count: int) -> Any:
-    """Return zeroed u64 of the current GPU that its peers may address once all work is done.
-
-    Not from CuPy's pool, which a program may have replaced by one that peers have no access to; the
-    pool gives back what it holds unused if there is no other memory.
-    """
-    nbytes = 8 * max(count, 1)
-    try:
-        memory = cupy.cuda.memory.Memory(nbytes)
-    except cupy.cuda.runtime.CUDARuntimeError:
-        cupy.get_default_memory_pool().free_all_blocks()
-        memory = cupy.cuda.memory.Memory(nbytes)
-    made = cupy.ndarray(count, np.uint64, cupy.cuda.MemoryPointer(memory, 0))
-    made.fill(0)
     return made

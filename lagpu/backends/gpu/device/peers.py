@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, give_way
 from lagpu.backends.gpu.kernels import constant
 from lagpu.errors import GridTimeout
 
@@ -19,8 +16,6 @@ MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
 _GLANCES, _ROUNDS = 100, 1000  # at a report, some milliseconds in all
-# A sleep of no length lasts as long as a short search.
-_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _RESULTS, _EPOCH, _VERDICT = constant("kResults"), constant("kEpoch"), constant("kVerdict")
 
 
@@ -82,12 +77,15 @@ class Peers:
 
     def arguments(self, k: int) -> dict[str, Any]:
         """Return what a kernel takes of the k-th piece of this process, by name."""
-        return {
-            "piece": self._first + k,
-            "epoch": self._epoch,
-            "patience": self.patience,
-            "windows": self.addresses[k],
-        }
+        return self.fixed(k) | self.turn()
+
+    def fixed(self, k: int) -> dict[str, Any]:
+        """Return the arguments that are the same in each run."""
+        return {"piece": self._first + k, "windows": self.addresses[k]}
+
+    def turn(self) -> dict[str, Any]:
+        """Return those of the next run."""
+        return {"epoch": self._epoch, "patience": self.patience}
 
     def run(
         self,
@@ -133,7 +131,7 @@ class Peers:
             for _ in range(_GLANCES):
                 if seen[_EPOCH] != before:
                     return seen
-            _give_way()  # other threads may have work for other devices
+            give_way()  # other threads may have work for other devices
         with device.alone():
             device.synchronize()
         return seen

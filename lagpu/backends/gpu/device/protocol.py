@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import math
 import operator
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +27,8 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
 #: Threads a block, whether all blocks are resident at once, and bytes of ``LG_DYNAMIC_SHARED``.
 How = tuple[int, bool, int]
+#: Lets other threads run. On Linux a sleep of no length takes 60 us, longer than most kernels.
+give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 
 
 class HostNotification(NamedTuple):
@@ -108,8 +112,12 @@ class Timer(Protocol):
 class CheckedLaunch:
     """A launch with some arguments fixed, checked each time; see `Device.prepare`.
 
-    `varying` are the parameters whose arguments each call gives, in the order of the source.
+    `varying` are the parameters whose arguments each call gives, in the order of the source, but
+    last those of `each`, which alone differ where a launch comes `again`.
     """
+
+    #: Whether `again` can run it; then it has the addresses of the last call, and keeps no array.
+    repeats = False
 
     def __init__(
         self,
@@ -118,6 +126,7 @@ class CheckedLaunch:
         threads: int,
         fixed: dict[str, Any],
         how: How = (256, False, 0),
+        each: Sequence[str] = (),
     ) -> None:
         unknown = fixed.keys() - set(kernel.names)
         if unknown:
@@ -128,7 +137,9 @@ class CheckedLaunch:
             for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
             if name in fixed
         }
-        self.varying = tuple(name for name in kernel.names if name not in fixed)
+        named = {*fixed, *each}
+        self.varying = (*[name for name in kernel.names if name not in named], *each)
+        self.each = len(each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it with these arguments and the fixed ones."""
@@ -137,6 +148,9 @@ class CheckedLaunch:
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it; no observer sees it."""
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
+
+    def again(self, values: Sequence[Array | Scalar]) -> None:
+        """Run it with the arguments of the last call, except these of `each`; see `repeats`."""
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
         """Return all arguments in the order of the parameters."""
@@ -313,13 +327,15 @@ class Device(Protocol):
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        each: Sequence[str] = (),
         **fixed: Array | Scalar | None,
     ) -> CheckedLaunch:
         """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
-        Their types must be those of the first call.
+        Their types must be those of the first call. `each` is as in `CheckedLaunch`.
         """
-        return self.prepared_launch(self, kernel, threads, fixed, (block, cooperative, shared))
+        how = block, cooperative, shared
+        return self.prepared_launch(self, kernel, threads, fixed, how, each)
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; no observer sees it."""

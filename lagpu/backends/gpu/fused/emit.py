@@ -103,6 +103,7 @@ class Arguments:
         self.fixed: list[Any] = []  # those that are the same in each run
         self.vectors: list[tuple[int, int]] = []  # first of three, and the place of the vector
         self.made: list[tuple[int, int, Make]] = []  # first, end, and what makes them
+        self.each: list[tuple[int, int, Make]] = []  # these change though no handle's arrays do
         self.asked: list[tuple[Question[Any], Any]] = []  # with the answers
 
     def fit(self, handles: Sequence[Handle]) -> bool:
@@ -114,7 +115,7 @@ class Arguments:
         found, handles = list(self.fixed), run.handles
         for first, place in self.vectors:
             found[first : first + 3] = handles[place].readable()
-        for first, end, make in self.made:
+        for first, end, make in (*self.made, *self.each):
             found[first:end] = make(run)
         return found
 
@@ -154,7 +155,7 @@ class Parameters:
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
         if type(value) is Number:
-            return self.made([ctype], lambda run: [run.numbers[value.place]])[0]
+            return self.made([ctype], lambda run: [run.numbers[value.place]], True)[0]
         if type(value) is ops.CounterRef:
             return f"cast<{ctype}>({self._formula(value.formula)[1]})"
         if type(value) is not ops.ScalarRef:
@@ -177,14 +178,14 @@ class Parameters:
             return "i64", f"({y} {x.sign[0]} {z})"
         return "f64", f"as_stored(f64({y}) {x.sign} f64({z}))"  # no compiler joins two of them
 
-    def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
-        """Add parameters whose arguments `make` returns in each run; return their names."""
+    def made(self, ctypes: Sequence[str], make: Make, each: bool = False) -> list[str]:
+        """Add parameters whose arguments `make` returns, for `each` run; return their names."""
         names = [f"p{k}" for k, _ in enumerate(ctypes, len(self.text))]
         first = len(self.text)
         self.text += map("{} {}".format, ctypes, names)
         given = self.arguments
         given.fixed += [None] * (len(self.text) - first)
-        given.made.append((first, len(self.text), make))
+        (given.each if each else given.made).append((first, len(self.text), make))
         return names
 
     def room(self, ctype: str, count: int, dtype: Any) -> str:
@@ -222,11 +223,9 @@ class Parameters:
             name = self._names[id(x)] = f"v{len(self._names)}"
             const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
             words, values = f"{const}u32* {name}_words", f"{const}{kind}* {name}_values"
-            text = words, values, f"{kind} {name}_iso"
-            given = self.arguments
-            given.vectors.append((len(self.text), place))
-            self.text += text
-            given.fixed += [None] * 3
+            self.arguments.vectors.append((len(self.text), place))
+            self.arguments.fixed += [None] * 3
+            self.text += words, values, f"{kind} {name}_iso"
         return name
 
     def entries(self, x: VectorStore) -> str:
@@ -498,11 +497,11 @@ def _unsure(
     before, so fewer and fewer are taken to have one, until those have it at the end.
     """
     known = {id(x) for x in scalars if x.location is None and x.get() is not None}
+    reads = [(s, [] if s.may_delete else s.scalars) for s in statements]
     while True:
         unsure: list[tuple[int, ops.ScalarRef]] = []
         full = set(known)
-        for s in statements:
-            needed = [] if s.may_delete else s.scalars
+        for s, needed in reads:
             unsure += [(id(s), ref) for ref in needed if id(ref.scalar) not in full]
             full.update(id(ref.scalar) for ref in needed)
             if s.writes_scalar:
@@ -545,7 +544,7 @@ class KernelScalars(Writer):
         self.before: list[str] = []
         if not scalars.all:
             return
-        (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()])
+        (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()], True)
         #: u64 of a block's parts of all sums, with a place for each of two turns.
         self.words = words = 2 * max(1, sums) * WORDS
         self._parts = self._room(lambda run: run.room(words * run.blocks, np.uint64))
@@ -562,7 +561,7 @@ class KernelScalars(Writer):
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
         kinds = (x.dtype.ctype, "bool", "const u64*")
-        number, there, place = self.params.made(kinds, lambda run: run.scalars.given(k))
+        number, there, place = self.params.made(kinds, lambda run: run.scalars.given(k), True)
         return f"Entry<{kinds[0]}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
 
     def checks(self, s: Statement) -> list[str]:

@@ -46,7 +46,7 @@ def plan_loop(
         if not isinstance(search, Rejection):
             return search
         why = search.why
-    named = once(body, _policy_of)  # after the search, which refuses one: most loops name none
+    named = once(body, named_policy)  # after the search, which refuses one: most loops name none
     if named is not None:
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
@@ -89,7 +89,7 @@ SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
 FUSED_POLICIES = ("auto", *(name for name, rule in SEARCH_RULES.items() if callable(rule)))
 
 
-def _policy_of(body: Sequence[Statement]) -> str | None:
+def named_policy(body: Sequence[Statement]) -> str | None:
     """Return the first policy that a product of the body names."""
     products = (s.operation.product for s in body if isinstance(s.operation, Multiply))
     return next((p.policy for p in products if p.policy is not None), None)
@@ -110,7 +110,7 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
         return Rejection(f"policy {name}: {numbers}")
     if not isinstance(until.empty, VectorStore):
         return Rejection(f"policy {name}: the loop has no frontier that is a vector")
-    found = match_search(list(map(_without_policy, body)), until.empty)
+    found = match_search(list(map(without_policy, body)), until.empty)
     if isinstance(found, Rejection):
         return Rejection(f"policy {name}: no search: {found.why}")
     handle: Any = found.A
@@ -118,7 +118,8 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
     return grid_search(found._replace(A=handle.csc()), until.times, by)
 
 
-def _without_policy(s: Statement) -> Statement:
+def without_policy(s: Statement) -> Statement:
+    """Return a statement whose product names no policy."""
     if not isinstance(s.operation, Multiply):
         return s
     product = s.operation.product._replace(policy=None)

@@ -90,7 +90,7 @@ def select(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> N
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
     """``w<m>(I) = value``."""
     if w.size and region is None and desc.mask is None and desc.accum is None:
-        w.become_number(value)
+        w.become(w.set_full, None, value)
     else:
         _update(w, desc, "fill", None, w.dtype, (), {}, {"scalar": value, "region": region})
 

@@ -244,7 +244,11 @@ def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
     if stats is not None and stats.matrix() is A:  # made by a product with this matrix
         visited, explored, frontier_edges = stats.visited, stats.explored, u.frontier_edges
     elif product.policy is not None:  # the rules of papers take exact numbers
-        frontier_edges = u.frontier_edges = _edges_from(A, u, product)
+        form = A if not product.transpose or A.symmetric else A.csr
+        if form is not None:
+            where, _ = u.listed()
+            counted = form.col_ptr[where + 1] - form.col_ptr[where]
+            frontier_edges = u.frontier_edges = int(counted.sum())
     exact = frontier_edges is not None or nvals in (0, size)
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(size, 1)
@@ -253,15 +257,6 @@ def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
     length = A.nvals / max(A.shape[1 if product.transpose else 0], 1)
     pulled = stats is not None and stats.pulled
     return Numbers(size, nvals, frontier_edges, exact, unexplored, unvisited, length, pulled)
-
-
-def _edges_from(A: CscMatrix, u: VectorStore, product: Product) -> int | None:
-    """Count the edges from a frontier, or return None if the form that has them is missing."""
-    form = A if not product.transpose or A.symmetric else A.csr
-    if form is None:
-        return None
-    where, _ = u.listed()
-    return int((form.col_ptr[where + 1] - form.col_ptr[where]).sum())
 
 
 def _with_mask(
@@ -322,32 +317,18 @@ def _by_length(x: Numbers) -> tuple[str, str]:
     return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
 
 
-def pulls_by_edges(
-    nvals: int,
-    size: int,
-    frontier_edges: int,
-    unexplored: int,
-    pulled: bool,
-    alpha: float,
-    beta: float,
-) -> bool:
-    """Whether few edges are left beside the frontier's or, once pulled, still many vertices are."""
-    return nvals * beta >= size if pulled else frontier_edges * alpha > unexplored
-
-
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
     numbers: tuple[Any, ...]
-    pulls = pulls_by_edges(x.nvals, x.size, x.frontier_edges, x.unexplored, x.pulled, alpha, beta)
+    pulls = x.nvals * beta >= x.size if x.pulled else x.frontier_edges * alpha > x.unexplored
     if x.pulled:
         numbers = x.nvals, x.size, beta
         text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"
     else:
         numbers = "" if x.exact else "about ", x.frontier_edges, x.unexplored, alpha
         text = f"edges {{}}{{}} {'>' if pulls else '<='} unexplored {{}} / {{:g}}"
-    if pulls:
-        return Plan("pull", "pull_bitmap", (text, *numbers))
-    return Plan("push", "push_queue", (text, *numbers))
+    how = ("pull", "pull_bitmap") if pulls else ("push", "push_queue")
+    return Plan(*how, (text, *numbers))
 
 
 def _hiragushi(x: Numbers, alpha: float, beta: float, push: str, pull: str) -> Plan:
@@ -389,10 +370,6 @@ def _auto(x: Numbers) -> Plan:
     return _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)
 
 
-def _alpha_beta(alpha: float, beta: float) -> dict[str, Argument]:
-    return {"alpha": number(alpha), "beta": number(beta)}
-
-
 def _kernel_of(direction: str, default: str) -> Argument:
     """Return an argument that is a kernel of a direction by its name without that."""
     kernels = (
@@ -405,6 +382,7 @@ def _kernel_of(direction: str, default: str) -> Argument:
 
 
 _KERNELS = {"push": _kernel_of("push", "queue"), "pull": _kernel_of("pull", "bitmap")}
+_AB = ("alpha", "beta")
 _THRESHOLD = {"threshold": number(PULL_DENSITY)}
 _TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
 
@@ -413,8 +391,8 @@ POLICIES: dict[str, Policy] = {
     "auto": Policy(_auto),
     "density": Policy(_by_density, _THRESHOLD),
     "tdbu": Policy(_tdbu, _TDBU, "kernel"),
-    "beamer": Policy(_by_edges, _alpha_beta(*BEAMER)),
-    "hiragushi": Policy(_hiragushi, {**_alpha_beta(*HIRAGUSHI), **_KERNELS}),
+    "beamer": Policy(_by_edges, dict(zip(_AB, map(number, BEAMER), strict=True))),
+    "hiragushi": Policy(_hiragushi, dict(zip(_AB, map(number, HIRAGUSHI), strict=True)) | _KERNELS),
     "bfs2d": Policy(_bfs2d, {"ratio": number(BFS2D_RATIO)}),
     "vbfs": Policy(_vbfs, {"group": count(GROUP, MOST_GROUP)}, "group"),
     "active": Policy(_active),

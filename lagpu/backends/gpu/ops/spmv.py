@@ -43,18 +43,13 @@ def choose_selection(product: Product) -> Plan:
             "Leave kernel= and policy= out."
         )
     direction = "pull" if product.transpose else "push"
-    return Plan(direction, *_SELECTIONS[direction])
+    return Plan(direction, *SELECTIONS[direction])
 
 
-_SELECTIONS = {
+SELECTIONS = {
     "pull": ("selection_gather", "a selection: each result takes one entry"),
     "push": ("selection_scatter", "a selection: each entry goes to one result"),
 }
-
-
-def selection_reason(direction: str) -> str:
-    """Return why a product with a selection pulls or pushes."""
-    return _SELECTIONS[direction][1]
 
 
 def write_selection(
@@ -119,7 +114,7 @@ def write_product(
     if iso is None:
         dtype = strategy.result_type(product, dtype)
     sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
-    whole = sums and mask is None and not complement and sums_whole(A, u, product)
+    whole = sums_whole(A, u, product) if sums and mask is None and not complement else ""
     job = (
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
         plan.variant, whole,
@@ -156,7 +151,7 @@ def write_product(
     value = None if iso is None else stores.cast_number(iso, dtype)
     made = words, values, value, counts, notification, _stats(A, u, plan)
     if is_fresh and dtype is w.dtype:
-        w.become_bitmap(*made)
+        w.become(w.set_bitmap, *made)
     else:
         t = VectorStore(device, w.counters, dtype, w.size)
         t.set_bitmap(*made)

@@ -276,6 +276,8 @@ def _by_position(op: Operator) -> bool:
 
 def _of_one_value(A: CscMatrix, function: ops.BoundOperator) -> Any:
     """Return what an operator makes of the value that all entries of a matrix have."""
+    if function.op is unary.one:
+        return function.result.numpy.type(1)
     ptr, idx = A.device.from_host(np.array([0, 1], np.int32)), A.device.xp.zeros(1, np.int32)
     one = CscMatrix(A.device, A.dtype, (1, 1), ptr, idx, None, A.number)
     value = A.device.read(elementwise.apply_entries(one, function, function.result))
@@ -287,8 +289,12 @@ def _select(runtime: Runtime, op: ops.Select) -> Store:
     if isinstance(store, BitmapMatrix) and op.op.name.startswith("value"):
         return _on_entries(store, store.dtype, "select", runtime, op, operand=store.entries)
     A = op.operand.csc()
-    made = forms.take(A, elementwise.kept_places(A, op.op, op.thunk))
     mirrored = op.op in _MIRRORED and not op.thunk
+    if mirrored and A.facts.get(op.op.name):  # known to keep all entries
+        made = A.with_values(A.dtype, A.values, A.iso)
+    else:
+        made = forms.take(A, elementwise.kept_places(A, op.op, op.thunk))
+        A.facts[op.op.name] = mirrored and made.nvals == A.nvals
     if A.symmetric and (mirrored or not _by_position(op.op)):
         made.symmetric = True
     return made

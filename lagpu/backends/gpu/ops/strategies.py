@@ -45,8 +45,9 @@ class Job(NamedTuple):
     iso: bool  #: Whether all sums have one known value, so that none is computed.
     group: int = 0  #: Entries a group, for ``push_virtual``.
     variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
-    #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
-    whole: bool = False
+    #: ``"all"`` if each entry of the matrix is one of a sum, and all sums are wanted; ``"equal"``
+    #: if besides all products are equal, so that the lengths of columns say what they add up to.
+    whole: str = ""
 
 
 class Strategy(NamedTuple):
@@ -112,11 +113,16 @@ def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Ker
 
 def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
     """Return the arguments that every kernel of a product has; unread values are null."""
-    lengths = edges_of_outputs(A, job.product, form)
-    given = {"col_ptr": form.col_ptr, "row_idx": form.row_idx, "lengths": lengths}
-    if job.iso:
-        return given | {"values": None, "a_iso": False, "u_values": None, "u_iso": False}
-    return given | {"values": form.values, "a_iso": form.number}
+    given = _arrays(form, job) | {"lengths": edges_of_outputs(A, job.product, form)}
+    return given | ({"u_values": None, "u_iso": False} if job.iso else {})
+
+
+def _arrays(form: CscMatrix, job: Job) -> dict[str, Any]:
+    """Return the arrays of a matrix as kernels name them."""
+    values = {"values": None, "a_iso": False}
+    if not job.iso:
+        values = {"values": form.values, "a_iso": form.number}
+    return {"col_ptr": form.col_ptr, "row_idx": form.row_idx, **values}
 
 
 # Grids of a pull, as often as they are resident: each thread block more adds to the same counters.
@@ -167,19 +173,26 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
 
 def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     """Bind the kernel of ``pull_bitmap`` for sums of all entries."""
-    device, xp, heads = A.device, A.device.xp, workspaces.heads_of(form)
+    device, xp, square = A.device, A.device.xp, A.shape[0] == A.shape[1]
+    given = {"n": form.shape[1], "nvals": form.nvals, **_arrays(form, job)}
+    edges = form.nvals if square else 0  # at most; exactly if the matrix is symmetric
+    if job.whole == "equal":
+        run = _kernel("spmv/sums.cu", "spmv_csc_equal", form, job)
+        given = {name: x for name, x in given.items() if name in run.names}
+        return ProductLaunch(device.prepare(run, form.shape[1], frontier_edges=edges, **given))
+    heads, ranks = workspaces.heads_of(form), workspaces.NO_RANKS
     assert heads is not None  # as `sums_whole` has found
+    if not job.u_iso:
+        ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
+        lengths = edges_of_outputs(A, job.product, form)
+        if lengths is not None and not A.symmetric:
+            edges = workspaces.entries_of(device, heads.there, lengths)
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
     threads = _cooperative(A, run, whole=True)
-    given = _fixed(A, form, job)
-    lengths = given.pop("lengths")
-    edges = 0 if lengths is None else workspaces.entries_of(device, heads.there, lengths)
-    ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.numpy)
     given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
-        run, threads, cooperative=True, **given,
-        n=form.shape[1], nrows=form.shape[0], nvals=form.nvals,
+        run, threads, cooperative=True, **given, nrows=form.shape[0],
         heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
         parts=xp.empty(threads // 32, job.product.result.numpy), rank=ranks.rank, by_rank=by_rank,
         nw=len(heads.column), frontier_edges=edges,
@@ -259,13 +272,28 @@ def sums_every_entry(product: Product) -> bool:
     return product.result is not BOOL  # whose sums end at a terminal value
 
 
-def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> bool:
-    """Whether a pull for all outputs, whose sums have no known value, has its kernel for sums."""
-    return (
-        u.form == "full"
-        and sums_every_entry(product)
-        and workspaces.heads_of(by_outputs(A, product)) is not None
-    )
+def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> str:
+    """Return `Job.whole` of a pull for all outputs, whose sums have no known value."""
+    if u.form != "full" or not sums_every_entry(product):
+        return ""
+    if _has_equal_products(A, u, product):
+        return "equal"
+    return "all" if workspaces.heads_of(by_outputs(A, product)) is not None else ""
+
+
+def _has_equal_products(A: CscMatrix, u: VectorStore, product: Product) -> bool:
+    """Whether a length times a product is what so many of it add up to, bit for bit."""
+    semiring, flip = product.semiring, product.flip
+    reads_u, reads_a = semiring.multiply.reads if flip else semiring.multiply.reads[::-1]
+    if semiring.monoid.name != "plus" or (reads_u and u.values is not None):
+        return False
+    if reads_a and A.values is not None:
+        return False
+    # Of floating-point numbers only 1 is known to be added without rounding.
+    ones = (not reads_u or u.number == 1) and (not reads_a or A.number == 1)
+    digits = 2 * np.finfo(product.result.numpy).nmant if product.result.is_float else 0
+    multiplies = semiring.multiply.name in ("times", "first", "second", "pair")
+    return not digits or (ones and multiplies and A.nvals < 2 ** (digits // 2))
 
 
 _EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
@@ -318,4 +346,5 @@ TRAFFIC: dict[str, Mapping[str, tuple[str, float]]] = {
     **{strategy.kernel: strategy.traffic for strategy in STRATEGIES.values()},
     "spmv_edge_reset": {},
     "spmv_csc_sums": {},
+    "spmv_csc_equal": {},
 }

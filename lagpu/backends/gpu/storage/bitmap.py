@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import operator
 import weakref
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -99,17 +99,14 @@ class BitmapMatrix:
     def csc(self) -> CscMatrix:
         """Return the matrix by columns; made at the first call after a change, and kept."""
         if self._csc is None:
-            self._csc = self._made_csc()
+            k, n = self.shape
+            self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
+            positions, values = self.entries.listed()
+            cols, rows = stores.split_positions(self.device, positions, stride(k))
+            ptr = stores.lower_bounds(self.device, cols, n + 1)
+            iso = self.entries.number if values is None else None
+            self._csc = CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
         return self._csc
-
-    def _made_csc(self) -> CscMatrix:
-        k, n = self.shape
-        self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
-        positions, values = self.entries.listed()
-        cols, rows = stores.split_positions(self.device, positions, stride(k))
-        ptr = stores.lower_bounds(self.device, cols, n + 1)
-        iso = self.entries.number if values is None else None
-        return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
 
 def from_few_entries(
@@ -148,20 +145,10 @@ class MatrixHandle:
     def __init__(self, store: CscMatrix | BitmapMatrix) -> None:
         self.store = store
 
-    @property
-    def device(self) -> Device:
-        """Where it lives."""
-        return self.store.device
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the values."""
-        return self.store.dtype
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(nrows, ncols)."""
-        return self.store.shape
+    device = property(operator.attrgetter("store.device"))
+    dtype = property(operator.attrgetter("store.dtype"))
+    shape = property(operator.attrgetter("store.shape"))
+    nvals = property(operator.attrgetter("store.nvals"))
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -169,9 +156,9 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
-    def nvals(self) -> int:
-        """Number of entries."""
-        return self.store.nvals
+    def stamp(self) -> int:
+        """See `CscMatrix`."""
+        return self.csc().stamp
 
     @property
     def symmetric(self) -> bool | None:
@@ -258,33 +245,6 @@ def _first_bits(v: VectorStore, count: int) -> HostArray:
         found = np.append(found, (v.device.to_host(places)[word] + start) * 32 + bit)
         start, step = start + step, min(4 * step, MOST)
     return found[:count]
-
-
-def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[HostArray, HostArray, HostArray]:
-    """Return (rows, columns, values) of the entries in the first rows and columns."""
-    ends = A.device.to_host(A.col_ptr[: ncols + 1]).tolist()
-    # rows rise, so no later entry of a column is in the corner
-    parts = [np.arange(first, min(last, first + nrows)) for first, last in itertools.pairwise(ends)]
-    cols = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    there = A.device.from_host(np.concatenate([np.empty(0, np.int64), *parts]))
-    rows = A.device.to_host(A.row_idx[there])
-    inside = rows < nrows
-    values = stores.on_host(A, None if A.values is None else A.values[there], len(rows))
-    return rows[inside], cols[inside], values[inside]
-
-
-def vector_form(v: VectorStore) -> str:
-    """Return the form of a vector, and whether it is iso."""
-    return v.form + ", iso" * (v.values is None and v.nvals > 0)
-
-
-def matrix_form(A: MatrixHandle) -> str:
-    """Return the forms that are stored of a matrix, and whether it is iso."""
-    store = A.store
-    if isinstance(store, BitmapMatrix):
-        return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)
-    both = "csc and csr" if store.csr is not None else "csc"
-    return both + ", iso" * (store.values is None and store.nvals > 0)
 
 
 class VectorLevels:
@@ -412,7 +372,7 @@ class BitmapLevels:
     def order_bytes(self) -> int:
         """Return the bytes of the arrays that `ordered` makes."""
         k, n = self.shape
-        return 4 * k * (2 * n + self.deepest + 3)
+        return int(4 * k * (2 * n + self.deepest + 3))
 
     def ordered(self) -> Ordered:
         """Sort the vertices of each row by level; within a level they are nearly sorted."""

@@ -65,15 +65,6 @@ def _narrow(device: Device, indices: Any, largest: int) -> Any:
     return indices.astype(stores.index_type(largest), copy=False)
 
 
-def from_diagonal(v: VectorStore, k: int) -> CscMatrix:
-    """Return the square matrix with a vector on diagonal `k`."""
-    indices, values = v.listed()
-    n = v.size + abs(k)
-    rows, cols = indices + max(-k, 0), indices + max(k, 0)
-    packed = v.number if values is None else values
-    return from_coo(v.device, rows, cols, packed, v.dtype, (n, n), None)
-
-
 def diagonal(
     A: CscMatrix, k: int, counters: Counters, rows: np.ndarray[Any, Any] | None = None
 ) -> VectorStore:
@@ -291,8 +282,15 @@ def is_symmetric(A: CscMatrix) -> bool:
     Each entry below the diagonal is searched in the column of its row: nothing is sorted, and no
     memory needed.
     """
+    if A.symmetric is None and A.shape[0] != A.shape[1]:
+        A.symmetric = False
     if A.symmetric is None:
-        A.symmetric = A.shape[0] == A.shape[1] and _is_mirrored(A)
+        values = None if A.values is None else stores.bits(A.values)
+        value = None if values is None else lookup(values.dtype)
+        run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
+        unmirrored = A.device.xp.zeros(2, np.uint64)
+        A.device.launch(run, A.nvals, **A.arguments(), values=values, unmirrored=unmirrored)
+        A.symmetric = not A.device.to_host(unmirrored).any()
     return A.symmetric
 
 
@@ -309,15 +307,6 @@ def equals_transpose(A: CscMatrix) -> bool:
         return bool(zeros.any()) and is_equal(A, transpose(A))
 
     return bool(A.fact("equals its transpose", compare))
-
-
-def _is_mirrored(A: CscMatrix) -> bool:
-    values = None if A.values is None else stores.bits(A.values)
-    value = None if values is None else lookup(values.dtype)
-    run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
-    unmirrored = A.device.xp.zeros(2, np.uint64)
-    A.device.launch(run, A.nvals, **A.arguments(), values=values, unmirrored=unmirrored)
-    return not A.device.to_host(unmirrored).any()
 
 
 def csr_of(A: CscMatrix) -> CscMatrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import sys
 import weakref
@@ -177,6 +178,7 @@ class Counters:
 
 
 T = TypeVar("T")
+STAMPS = itertools.count()
 
 
 class CscMatrix:
@@ -207,6 +209,7 @@ class CscMatrix:
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: what was computed of the matrix
+        self.stamp = next(STAMPS)  #: another number whenever a workspace was dropped
 
     @property
     def number(self) -> Any:
@@ -252,6 +255,13 @@ class CscMatrix:
             self.cache[place] = make()
         found: T = self.cache[place]
         return found
+
+    def forget(self) -> None:
+        """Drop the transpose, the workspaces and the launches."""
+        self.csr = None
+        self.cache.clear()
+        self.kernels.clear()
+        self.stamp = next(STAMPS)
 
     def fact(self, name: str, compute: Callable[[], T]) -> T:
         """Return the fact of this name, computed at the first call."""
@@ -350,9 +360,11 @@ class VectorStore:
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     kind : tuple
         What the text of a program depends on: type and size.
+    stamp : int
+        Another number whenever the form or an array was replaced, which no other vector has had.
     """
 
-    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare")
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
 
     form: str
     _nvals: int | None
@@ -378,6 +390,7 @@ class VectorStore:
             self._count, self._notification, self.single, self.stats, self.frontier_edges,
             self.edge_offsets,
         ) = state  # fmt: skip
+        self.stamp = next(STAMPS)
 
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
@@ -409,16 +422,10 @@ class VectorStore:
         """Become a vector with every entry."""
         self.restore(("full", None, None, values, iso, self.size, *_PLAIN))
 
-    def become_number(self, value: Any) -> None:
-        """Become `value` everywhere, which is not stored; buffers stay for the next result."""
+    def become(self, change: Callable[..., None], *made: Any) -> None:
+        """Change by a method such as `set_full`; the buffers it replaces stay for the next one."""
         spare = self._buffers()
-        self.set_full(None, value)
-        self.spare = spare
-
-    def become_bitmap(self, *made: Any) -> None:
-        """Do what `set_bitmap` does; the buffers it replaces stay for the next result."""
-        spare = self._buffers()
-        self.set_bitmap(*made)
+        change(*made)
         self.spare = spare
 
     def counted(
@@ -439,9 +446,7 @@ class VectorStore:
 
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
-        spare = self._buffers()
-        self.restore(_STATE(other))
-        self.spare = spare
+        self.become(self.restore, _STATE(other))
 
     def _buffers(self) -> dict[str, Array]:
         """Return the buffers to keep when others take their place."""
@@ -562,7 +567,7 @@ class VectorStore:
             values = self.spare_values(self.dtype)
             if self.iso is not None and self._nvals != 0:
                 fill(self.device, values, self.iso)
-            self.values, self.iso = values, None
+            self.values, self.iso, self.stamp = values, None, next(STAMPS)
 
     @property
     def bytes_to_write(self) -> int:
@@ -621,7 +626,7 @@ class VectorStore:
             packed = values
         else:
             self._upload()
-        self.values, self.iso = packed, None
+        self.values, self.iso, self.stamp = packed, None, next(STAMPS)
 
     def copy_entries(self, words: Array, values: Array) -> None:
         """Take, in the form ``bitmap``, those of `values` whose bit is set in `words`."""
@@ -676,14 +681,6 @@ class VectorStore:
         self.changes()
         self.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         self.counted(known)
-
-    def resized(self, size: int) -> VectorStore:
-        """Return a vector of this size with the entries that lie in it."""
-        indices, values = self.listed()
-        kept = indices < size
-        new = VectorStore(self.device, self.counters, self.dtype, size)
-        new.set_sparse(indices[kept], None if values is None else values[kept], self.iso)
-        return new
 
     def isequal(self, other: VectorStore) -> bool:
         """Whether a vector of the same size has the same entries with equal values."""

@@ -9,13 +9,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
-from lagpu.backends.gpu.storage.stores import (
-    CscMatrix,
-    as_type,
-    gather,
-    index_type,
-    nwords,
-)
+from lagpu.backends.gpu.storage import stores
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
 #: Counters of a search, for all turns.
@@ -43,7 +37,7 @@ class PushSpace:
         The barrier of the grid, and two numbers a block.
     """
 
-    def __init__(self, A: CscMatrix) -> None:
+    def __init__(self, A: stores.CscMatrix) -> None:
         xp, n = A.device.xp, A.shape[1]
         self._col_ptr = A.col_ptr
         self.device = A.device
@@ -83,7 +77,9 @@ class PushSpace:
         return found
 
 
-def _room(A: CscMatrix, name: str, count: int, kind: Any, what: str, remedy: str = "") -> Array:
+def _room(
+    A: stores.CscMatrix, name: str, count: int, kind: Any, what: str, remedy: str = ""
+) -> Array:
     """Return uninitialised memory that stays with a matrix, made at the first call."""
 
     def made() -> Array:
@@ -99,7 +95,7 @@ def nbytes_of(space: Any) -> int:
     return sum(int(x.nbytes) for x in arrays if x is not None)
 
 
-def edge_frontier(A: CscMatrix, sums: bool) -> dict[str, Array | None]:
+def edge_frontier(A: stores.CscMatrix, sums: bool) -> dict[str, Array | None]:
     """Return room for all entries that a push follows, one after the other, by parameter.
 
     It has the row of each; only for `sums` its column and, unless values are equal, its place.
@@ -114,7 +110,7 @@ def edge_frontier(A: CscMatrix, sums: bool) -> dict[str, Array | None]:
     return {"edge_column": None, "edge_place": None, **rooms}
 
 
-def scatter_space(A: CscMatrix) -> dict[str, Array]:
+def scatter_space(A: stores.CscMatrix) -> dict[str, Array]:
     """Return what ``push_scatter`` keeps of each row of a matrix, by parameter.
 
     `map` has the number of an entry that reached the row, `chosen` lists those that are taken.
@@ -131,12 +127,12 @@ class PullSpace:
     entries.
     """
 
-    def __init__(self, A: CscMatrix, lengths: Array) -> None:
+    def __init__(self, A: stores.CscMatrix, lengths: Array) -> None:
         device, n = A.device, A.shape[1]
         self.nbytes = pull_bytes(n)
         device.require(self.nbytes, "product workspace")
         types = index_types(A)
-        self.empty = device.xp.empty(nwords(n), np.uint32)
+        self.empty = device.xp.empty(stores.nwords(n), np.uint32)
         run = kernel("elementwise/bitmap.cu", "empty_columns", PTR=types["PTR"])
         device.launch(run, n, n, A.col_ptr, self.empty)
         self.targets = count_parts(device, A.col_ptr, 0, max(A.nvals, 1))
@@ -144,7 +140,7 @@ class PullSpace:
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),
             32 * n, n=n, col_ptr=A.col_ptr, row_idx=A.row_idx, hint=self.hint,
-            lengths_ptr=as_type(device, lengths, A.col_ptr.dtype),
+            lengths_ptr=stores.as_type(device, lengths, A.col_ptr.dtype),
         )  # fmt: skip
 
 
@@ -167,7 +163,7 @@ def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
 def near_words(device: Device, n: int) -> int:
     """Return the words of shared memory for the bits of `n` vertices, a power of two; 0: none."""
     most = min(device.limits.near_bytes, device.dynamic_shared_bytes) // 4
-    return min(_power_above(nwords(n)), _power_above(most + 1) // 2)
+    return min(_power_above(stores.nwords(n)), _power_above(most + 1) // 2)
 
 
 def _power_above(count: int) -> int:
@@ -197,10 +193,10 @@ def list_room(n: int) -> int:
 
 def pull_bytes(n: int) -> int:
     """Return the bytes of a `PullSpace` of `n` columns."""
-    return 4 * (nwords(n) + n)
+    return 4 * (stores.nwords(n) + n)
 
 
-def index_types(A: CscMatrix, prefix: str = "") -> dict[str, str]:
+def index_types(A: stores.CscMatrix, prefix: str = "") -> dict[str, str]:
     """Return the macros for the types of a matrix' index arrays."""
     return {f"{prefix}PTR": index_ctype(A.col_ptr), f"{prefix}IDX": index_ctype(A.row_idx)}
 
@@ -216,17 +212,17 @@ def entries_left(device: Device, result: Array) -> int:
     return int(device.read(result[left : left + 1]))
 
 
-def push_space(A: CscMatrix) -> PushSpace:
+def push_space(A: stores.CscMatrix) -> PushSpace:
     """Return the lists of `A`, made at the first call."""
     return A.kept("push", lambda: PushSpace(A))
 
 
-def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
+def pull_space(A: stores.CscMatrix, rows: stores.CscMatrix | None) -> PullSpace:
     """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
     return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else _row_lengths(A)))
 
 
-def rows_by_degree(A: CscMatrix) -> Array:
+def rows_by_degree(A: stores.CscMatrix) -> Array:
     """Return the row indices once more, in each column those of most entries first.
 
     Only pulls that end with the first row that has an entry take them, as matrix values stay in
@@ -257,13 +253,13 @@ def rows_by_degree(A: CscMatrix) -> Array:
     return A.kept("rows by degree", ordered)
 
 
-def _row_lengths(A: CscMatrix) -> Array:
+def _row_lengths(A: stores.CscMatrix) -> Array:
     """Return the prefix sum of the rows' lengths."""
     device = A.device
     counts = device.xp.zeros(A.shape[0] + 1, np.int64)
     run = kernel("elementwise/forms.cu", "count_row_entries", IDX=index_ctype(A.row_idx))
     device.launch(run, A.nvals, A.nvals, A.row_idx, counts)
-    return as_type(device, device.running_sum(counts), A.col_ptr.dtype)
+    return stores.as_type(device, device.running_sum(counts), A.col_ptr.dtype)
 
 
 def lengths_of(device: Device, col_ptr: Array, sign: int = 1) -> Array:
@@ -275,11 +271,11 @@ def lengths_of(device: Device, col_ptr: Array, sign: int = 1) -> Array:
     return lengths
 
 
-def columns_of(A: CscMatrix) -> Array:
+def columns_of(A: stores.CscMatrix) -> Array:
     """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
 
     def made() -> Array:
-        kind = np.dtype(index_type(A.shape[1]))
+        kind = np.dtype(stores.index_type(A.shape[1]))
         searched = _SEARCHING * min(A.nvals, _AT_ONCE)
         A.device.require(kind.itemsize * A.nvals + searched, "columns of the entries")
         columns = A.device.xp.empty(A.nvals, kind)
@@ -299,7 +295,7 @@ class Chunks(NamedTuple):
     start: Any
 
 
-def chunks_of(form: CscMatrix) -> Chunks:
+def chunks_of(form: stores.CscMatrix) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
 
     def cut() -> Chunks:
@@ -332,7 +328,7 @@ CACHED, SHARE = 200_000, 1 / 4
 ROUND = 128  # entries that a warp loads at once
 
 
-def batches(form: CscMatrix, groups: int) -> Array:
+def batches(form: stores.CscMatrix, groups: int) -> Array:
     """Return the batches of 32 words, those with most entries first, u32; made at the first call.
 
     So thread blocks have equal work, and the last batches are short. Long columns do not count, as
@@ -340,7 +336,7 @@ def batches(form: CscMatrix, groups: int) -> Array:
     """
 
     def sorted_batches() -> Array:
-        device, n, count = form.device, form.shape[1], nwords(form.shape[1] * groups)
+        device, n, count = form.device, form.shape[1], stores.nwords(form.shape[1] * groups)
         lengths, rounds = device.xp.zeros(n + 1, np.int64), device.xp.empty(count, np.int64)
         types = {"PTR": index_ctype(form.col_ptr)}
         run = kernel("elementwise/forms.cu", "short_lengths", **types)
@@ -348,7 +344,7 @@ def batches(form: CscMatrix, groups: int) -> Array:
         before = device.running_sum(lengths)
         run = kernel("elementwise/forms.cu", "batch_rounds")
         device.launch(run, count, n, count, groups, ROUND, before, rounds)
-        return as_type(device, device.order_of(rounds), np.uint32)
+        return stores.as_type(device, device.order_of(rounds), np.uint32)
 
     return form.kept(f"batches, {groups} words a vertex", sorted_batches)
 
@@ -364,34 +360,36 @@ class Ranked(NamedTuple):
     words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
 
-def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
+NO_RANKS = Ranked(None, None, None)
+
+
+def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
     return form.kept(place, lambda: _rank(form, rows, each))
 
 
-def heaviest(form: CscMatrix, ranks: Ranked) -> Array | None:
+def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
     """Return the ``kHeavy`` vertices of highest rank; None where there are no ranks."""
     vertices: Array = None if ranks.rank is None else form.cache["heaviest"]
     return vertices
 
 
-def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
+def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     xp, n, idx = form.device.xp, form.shape[0], form.row_idx
-    none = Ranked(None, None, None)
     if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
-        return none
+        return NO_RANKS
     lengths = lengths_of(form.device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
     order, total = form.device.order_of(lengths), xp.zeros(1, np.uint64)
     rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
     run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
     form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
     if int(form.device.read(total)) < SHARE * form.nvals:
-        return none
+        return NO_RANKS
     room = xp.empty((n * each + 3) // 4, np.uint32)
     form.cache["heaviest"] = heavy
-    return Ranked(rank, gather(form.device, rank, idx, idx.dtype), room)
+    return Ranked(rank, stores.gather(form.device, rank, idx, idx.dtype), room)
 
 
 TILE = constant("kSumTile")
@@ -407,7 +405,7 @@ class Heads(NamedTuple):
     there: Array  #: array of u32: presence bits of these.
 
 
-def heads_of(form: CscMatrix) -> Heads | None:
+def heads_of(form: stores.CscMatrix) -> Heads | None:
     """Return the heads of a form's columns, made at the first call.
 
     None where memory is short, or where a lane cannot load four entries at once.
@@ -421,7 +419,7 @@ def heads_of(form: CscMatrix) -> Heads | None:
     return form.kept("heads", lambda: _heads(form))
 
 
-def _by_fours(form: CscMatrix) -> bool:
+def _by_fours(form: stores.CscMatrix) -> bool:
     """Whether the arrays begin at multiples of 16 bytes; those of a caller may not."""
     for array in (form.row_idx, form.values):
         if array is not None:
@@ -431,9 +429,9 @@ def _by_fours(form: CscMatrix) -> bool:
     return True
 
 
-def _heads(form: CscMatrix) -> Heads:
+def _heads(form: stores.CscMatrix) -> Heads:
     device, xp, n, ptr = form.device, form.device.xp, form.shape[1], form.col_ptr
-    types, words = {"PTR": index_ctype(ptr)}, nwords(n)
+    types, words = {"PTR": index_ctype(ptr)}, stores.nwords(n)
     tiles = (form.nvals + TILE - 1) // TILE
     bits, there = xp.zeros(tiles * TILE // 32, np.uint32), xp.empty(words, np.uint32)
     device.launch(

@@ -1,11 +1,18 @@
 """What prepared launches are given fits the slots that CUDA's launch packs it into."""
 
+import ctypes
+import operator
 import struct
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
 
 import lagpu
 from lagpu import algorithms
-from lagpu.backends.gpu.device.cuda import SLOT
+from lagpu.backends.gpu.device.cuda import SLOT, CudaLaunch, Packed
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.kernels import from_source
 from lagpu.generators import kronecker
 
 
@@ -33,3 +40,33 @@ def test_arguments_of_prepared_launches_can_be_packed(monkeypatch):
         algorithms.bfs_levels_multi(A, [0, 1, 2])
     fused = {"grid_search", "bits_search", "bitmap_expand"}
     assert fused | {"spmv_push_queue", "spmv_csc_bitmap", "fill"} <= packed
+
+
+def test_a_launch_again_packs_only_what_each_launch_has():
+    """A driver that is none gets the buffer: eight bytes for each argument, by its address."""
+    kernel = from_source(
+        'extern "C" __global__ void f(i32 a, const u32* b, f64 c, u64* d, i64 e) {}', "f"
+    )
+    seen = []
+
+    def start(function, grid, *given):
+        addresses = (ctypes.c_uint64 * 5).from_address(given[-1])
+        seen.append([ctypes.c_uint64.from_address(at).value for at in addresses])
+
+    cuda = SimpleNamespace(
+        driver=SimpleNamespace(launchCooperativeKernel=start, CUDADriverError=RuntimeError),
+        get_current_stream=lambda: SimpleNamespace(ptr=0),
+    )
+    device = SimpleNamespace(xp=SimpleNamespace(cuda=cuda), launching=nullcontext())
+    launch = CudaLaunch(device, kernel, 32, {"a": np.int32(1)}, (32, True, 0), ("d", "c"))
+    assert launch.varying == ("b", "e", "d", "c")
+    arrays = [SimpleNamespace(data=SimpleNamespace(ptr=ptr)) for ptr in (64, 128, 192)]
+    launch.packed = Packed(device, kernel, 7, (32, True, 0), 1, (*launch.varying, "a"), [1], 2)
+    launch._grid, launch._in_order = 1, operator.itemgetter(*launch.varying)
+    assert not launch.repeats
+    launch._launch(launch.packed, {"b": arrays[0], "c": 0.0, "d": arrays[1], "e": 5})
+    assert launch.repeats
+    launch.again([arrays[2], 1.0])
+    launch.again([None, 0.0])
+    one = struct.unpack("<Q", struct.pack("<d", 1.0))[0]
+    assert seen == [[1, 64, 0, 128, 5], [1, 64, one, 192, 5], [1, 64, 0, 0, 5]]

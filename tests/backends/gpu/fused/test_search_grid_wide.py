@@ -168,3 +168,38 @@ def test_the_same_share_of_edges_is_pulled_where_degrees_are_higher(place, degre
     products = [r for r in t.rows if r.method == "mxv"]
     assert products[0].reason.endswith(f"/ {alpha_of(A.nvals / n, n, wide=True):g}")
     check.check_levels(A, 0, levels)
+
+
+@pytest.mark.parametrize("find", [algorithms.bfs_levels, algorithms.bfs_parents])
+def test_many_edges_that_have_found_one_vertex_do_not_make_all_others_look(place, find):
+    """A clique's edges lead to one another and to a hub, from which one edge leads to each."""
+    cliques = size = 100
+    i, j = np.nonzero(~np.eye(size, dtype=bool))
+    first = 1 + size * np.arange(cliques)
+    rows = np.r_[(first[:, None] + i).ravel(), first]
+    cols = np.r_[(first[:, None] + j).ravel(), np.zeros(cliques, int)]
+    n = cliques * size + 1
+    rows, cols = np.r_[rows, np.zeros(cliques, int)], np.r_[cols, first]
+    A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, backend=place)
+    with lagpu.trace() as t:
+        find(A, 2)
+    found = [(row.direction, row.nvals_in, row.nvals_out) for row in products(t)]
+    assert found[1:4] == [("push", 99, 1), ("push", 1, 99), ("push", 99, 9801)]
+    assert products(t)[1].reason.endswith(": into words")
+    assert sum(row.edges for row in products(t)) < A.nvals / 20
+    check.check_levels(A, 2, algorithms.bfs_levels(A, 2))
+
+
+def test_words_that_become_lists_again_have_their_levels(place, wide, monkeypatch):
+    """A push leaves levels to a pass over its words, which lists must not empty before."""
+    set_limits(monkeypatch, solo=0, cluster_solo=0)
+    wide(8.0)
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: NEVER)
+    A = tailed(place)
+    with lagpu.trace() as t:
+        check.check_levels(A, 0, algorithms.bfs_levels(A, 0))
+    rows = products(t)
+    assert [r.nvals_in for r, then in itertools.pairwise(rows) if "into words" in r.reason
+            and then.direction == "push"]  # fmt: skip
+    for source in range(1, 9):
+        check.check_levels(A, source, algorithms.bfs_levels(A, source))

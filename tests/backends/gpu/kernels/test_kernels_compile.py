@@ -35,9 +35,6 @@ _NAMES = re.compile(
 
 # One kernel a file: compiling it compiles the whole file with its default macros.
 FILES = sorted(str(path.relative_to(KERNELS)) for path in KERNELS.rglob("*.cu"))
-#: Macros without which a file does not compile: its default comes after the header that needs it,
-#: and moves up with the next change of GPU sources, after which the self-test's report is renewed.
-NEEDED = {"search/rows.cu": {"PEER_ROWS": "1"}}
 
 
 def kernel_names(path: Path) -> list[str]:
@@ -47,7 +44,7 @@ def kernel_names(path: Path) -> list[str]:
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("file", picked(FILES, "bitmap/products.cu", "spmv/pull.cu"))
 def test_nvrtc_compiles_every_file(file, arch):
-    made = kernel(file, kernel_names(KERNELS / file)[0], **NEEDED.get(file, {}))
+    made = kernel(file, kernel_names(KERNELS / file)[0])
     assert nvrtc_compile(made, arch, optimised=True)
 
 
@@ -102,7 +99,7 @@ def test_nvrtc_compiles_special_kernels(file, name, macros, arch):
 def test_a_kernel_is_compiled_without_the_others_of_its_file(file):
     names = kernel_names(KERNELS / file)
     for name in names:
-        one = kernel(file, name, **NEEDED.get(file, {}))
+        one = kernel(file, name)
         assert re.findall(r"\b__global__\b", re.sub(r"//.*", "", one.alone)) == ["__global__"]
         assert len(one.alone.splitlines()) == len(one.source.splitlines())
         found = nvrtc_compile(one, "sm_90")
@@ -150,10 +147,9 @@ def test_nvcc_compiles_every_file_alone(path, tmp_path):
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         pytest.skip("nvcc is missing")
-    needed = [f"-DLG_{k}={v}" for k, v in NEEDED.get("/".join(path.parts[-2:]), {}).items()]
     # To PTX: that there is machine code for it is NVRTC's test.
     done = subprocess.run(
-        [nvcc, "-std=c++17", *needed, "-I", KERNELS, "-ptx", path, "-o", tmp_path / "out.ptx"],
+        [nvcc, "-std=c++17", "-I", KERNELS, "-ptx", path, "-o", tmp_path / "out.ptx"],
         capture_output=True,
         text=True,
         check=False,

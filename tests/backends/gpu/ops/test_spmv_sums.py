@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu import BOOL, FP32, FP64, INT64, Matrix, Vector, binary, loop, semiring
+from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.workspaces import TILE, heads_of
 from lagpu.dtypes import lookup
@@ -16,6 +16,7 @@ SHAPES = {
     "a tile each": [TILE] * 30,
     "one off a tile": [TILE - 1, TILE + 1] * 15,
     "over warps": [2, 3000, 0, 1, 2999, 5],
+    "long": [1, *[2999] * 12, 3],  # each warp has several tiles inside a column
     "one of many": [0] * 400 + [17] + [0] * 400,
 }
 
@@ -60,6 +61,23 @@ def test_values_are_read_by_ranks_or_where_they_are(place, cached, monkeypatch):
     ranks = A.data.csc().cache["ranks, 1 bytes a vertex"]
     assert (ranks.rank is None) is (cached == 0)
     assert cached == 0 or ranks.words.nbytes >= A.nrows
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "equal"),
+    [(INT32, 2**31 - 5, True), (INT64, -3, True), (FP64, 1, True), (FP32, 3, False)],
+)
+def test_equal_products_add_up_to_lengths(place, dtype, number, equal):
+    """Modulo the range of integers; floating-point numbers only where no sum is rounded."""
+    A, B = (columns(SHAPES["over warps"], on, dtype, values=False) for on in (place, "cpu"))
+    x, y = (Vector.from_scalar(number, A.nrows, dtype, backend=on) for on in (place, "cpu"))
+    for op in (semiring.plus_first, semiring.plus_pair, semiring.plus_times):
+        found = op(x @ A).new()
+        assert found.nvals == 5
+        assert found.to("cpu").isequal(op(y @ B).new()), op
+    found = semiring.plus_pair(A @ x).new()  # by rows, of a matrix that has its columns
+    assert found.to("cpu").isequal(semiring.plus_pair(B @ y).new())
+    assert ("heads" in A.data.csc().cache) is (not equal or dtype is FP64)  # all values are 3
 
 
 def test_the_order_of_threads_does_not_change_a_sum(place):

@@ -202,6 +202,7 @@ LG_DEVICE void cluster_sync() {
   if (LG_CLUSTER == 1) return block_sync();
   lg_sim->meet_cluster(LG_CLUSTER);
 }
+LG_DEVICE void cluster_sync_shared() { cluster_sync(); }
 template <class T>
 LG_DEVICE const T* cluster_shared(const T* p, u32 rank) {
   if (LG_CLUSTER == 1) return p;

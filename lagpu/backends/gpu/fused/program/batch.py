@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,8 @@ from lagpu.operations import Statement, Until
 
 _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 _OUT = operator.attrgetter("out")  # of a `Statement`
+_STAMP = operator.attrgetter("stamp")  # of a vector or a matrix; an index list has none
+_EACH = "counts", "notification", "serial"  # arguments of each launch, beside its numbers
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST, _MOST_INDICES = 64, 1 << 25  # statements of a batch, and indices of their outputs
@@ -70,7 +73,7 @@ class Batches:
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
-        self._last: dict[tuple[Any, ...], tuple[list[int], _Known]] = {}
+        self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
 
     def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
@@ -108,10 +111,9 @@ class Batches:
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
         """See `protocol.Batches`."""
-        if counted is not None and not holds(map(_OUT, statements), counted):
-            counted = None
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
-        known = self._of(statements, lines, named, counted)
+        known, counts = self._of(statements, lines, named, counted)
+        counted = counted if counts else None
         known.came += 1
         if not known.writes or known.came <= AFTER:
             return None
@@ -120,14 +122,15 @@ class Batches:
             enter()
         handles = known.handles(named)
         for kept in known.kept:
-            if kept.program.arguments.fit(handles):
+            repeats = kept.repeats(handles)
+            if repeats or kept.program.arguments.fit(handles):
                 if kept.launch is None and not kept.is_ready():
                     return None
                 if kept not in self._latest:
                     self._latest.append(kept)
                     if len(self._latest) > _MOST_WITH_ROOMS and (gone := self._latest.pop(0)).rooms:
-                        gone.rooms = []
-                return Batch(known, kept, statements, lines, named, handles, counted)
+                        gone.forget()
+                return Batch(known, kept, statements, lines, named, handles, counted, repeats)
         if len(known.kept) < _MOST_KEPT:
             known.kept.append(_Kept(self._counters, statements, handles, counted))
         return None
@@ -138,13 +141,17 @@ class Batches:
         lines: Sequence[BatchLine],
         named: list[Any],
         counted: Any,
-    ) -> _Known:
-        """Return what is known of batches alike; `named` are the handles of all lines."""
+    ) -> tuple[_Known, bool]:
+        """Return what is known of batches alike, and whether they write `counted`.
+
+        `named` are the handles of all lines.
+        """
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
-            return last[1]
-        key = signature(lines, counted).key
+            return last[1:]
+        counts = counted is not None and holds(map(_OUT, statements), counted)
+        key = signature(lines, counted if counts else None).key
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
@@ -152,8 +159,8 @@ class Batches:
             known = self._known[key] = _Known(self._counters.device, statements, named)
         if len(self._last) >= MOST_PROGRAMS:
             self._last.clear()
-        self._last[kinds] = ids, known
-        return known
+        self._last[kinds] = ids, known, counts
+        return known, counts
 
 
 def _operators(s: Statement) -> list[Any]:
@@ -219,7 +226,8 @@ class _Known:
 
     def has_numbers(self, named: Sequence[Any]) -> bool:
         """Whether the host has the values of the same scalars as here."""
-        return [has_number(named[k]) for k in self._asked] == self._there
+        asked = self._asked
+        return not asked or [has_number(named[k]) for k in asked] == self._there
 
 
 class _Kept:
@@ -244,6 +252,8 @@ class _Kept:
         #: Of the last run, for the next one, unless they are large: to allocate takes longer than
         #: to queue a statement.
         self.rooms: list[Any] | None = []
+        #: Of the vectors and matrices of the last run, if its launch can come again with them.
+        self.stamps: list[int] | None = None
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
@@ -253,21 +263,30 @@ class _Kept:
             self._load()
         return self.launch is not None
 
+    def forget(self) -> None:
+        """Drop the memory that the last run worked in."""
+        self.rooms, self.stamps = [], None
+
+    def repeats(self, handles: Sequence[Any]) -> bool:
+        """Whether the launch can come again with these, as nothing of theirs was replaced since."""
+        stamps = self.stamps
+        return stamps == [*map(_STAMP, handles)] if stamps and not self.device.observers else False
+
     def _load(self) -> None:
         """Load the program, and fix the arguments that are the same in each run."""
         device, (kernel, arguments, names, num_counters, _) = self.device, self.program
         self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
-        more = "barrier", "counts", "notification", "serial"
-        #: The arguments that each run has of its own.
-        self.names = [*(x for k, x in enumerate(names) if k in vary), *more]
-        self.varying = _several(sorted(vary))
-        fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if k not in vary}
+        each = [k for first, end, _ in arguments.each for k in range(first, end)]
+        #: The arguments that runs have of their own, and their places among those of the program.
+        self.varying = {names[k]: k for k in (*sorted(vary), *each)}
+        fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if x not in self.varying}
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
             kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
-            counters=counters_of(device, num_counters), stop=None, **fixed,
+            counters=counters_of(device, num_counters), stop=None,
+            each=[*(names[k] for k in each), *_EACH], **fixed,
         )  # fmt: skip
 
 
@@ -286,38 +305,62 @@ class Batch(KernelLoop):
         named: Sequence[Any],
         handles: Sequence[Any],
         counted: Any,
+        repeats: bool,
     ) -> None:
         self.statements, self.device = statements, kept.device
         self.written = known.written(handles)
         self._known, self._kept, self._counted = known, kept, counted
-        self._named, self._handles, self._lines = named, handles, lines
+        self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
         return sum(x.bytes_to_write for x in self.written)
 
+    def _outputs(self) -> Sequence[VectorStore]:
+        return () if self._repeats else self.written  # a launch that comes again changes no form
+
     def _prepare(self, log: LoopLog | None) -> Prepared:
+        kept, device, handles = self._kept, self.device, self._handles
+        scalars = self._scalars()
+        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
+        run = emit.Run(handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
+        new = None if self._repeats else self._arguments(run)
+        heard, counts = device.notification(), kept.counters.take(3)
+        more = counts, heard.memory, heard.serial
+        for x in self.written:
+            x.changes()
+        if new is None:
+            each = [x for _, _, make in kept.program.arguments.each for x in make(run)]
+            start = partial(kept.launch.again, [*each, *more])
+        else:
+            start = partial(self._launch, new | dict(zip(_EACH, more, strict=True)))
+        return start, partial(self._settle, scalars, heard, counts)
+
+    def _arguments(self, run: emit.Run) -> dict[str, Any]:
+        """Return the arguments of vectors and matrices, and numbers."""
         kept, device = self._kept, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
-        scalars, rooms = self._scalars(), len(kept.rooms or ())
-        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
-        run = emit.Run(self._handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
-        values = kept.program.arguments.of(run)
+        rooms = len(kept.rooms or ())
+        found = kept.program.arguments.of(run)
         made = kept.rooms or ()
         if rooms < len(made) and sum(x.nbytes for x in made) > _MOST_ROOM:
             kept.rooms = None
-        heard, counts = device.notification(), kept.counters.take(3)
-        barrier = kept.barrier if run.barrier is None else run.barrier
-        more = barrier, counts, heard.memory, heard.serial
-        new = dict(zip(kept.names, (*kept.varying(values), *more), strict=True))
-        for x in self.written:
-            x.changes()
-        return partial(kept.launch, new), partial(self._settle, scalars, heard, counts)
+        new = {name: found[k] for name, k in kept.varying.items()}
+        return new | {"barrier": kept.barrier if run.barrier is None else run.barrier}
+
+    def _launch(self, new: dict[str, Any]) -> None:
+        """Launch with these arguments, and note if the launch can come again."""
+        kept = self._kept
+        kept.stamps = None
+        kept.launch(new)
+        if kept.launch.repeats and kept.rooms is not None:
+            with suppress(AttributeError):
+                kept.stamps = [*map(_STAMP, self._handles)]
 
     def _scalars(self) -> emit.LoopScalars | None:
         """Return the scalars of the run, or None if there are none."""

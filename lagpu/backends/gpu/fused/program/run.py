@@ -272,7 +272,7 @@ class GeneratedLoop(KernelLoop):
         for k, s in enumerate(statements):
             if isinstance(s.operation, ops.MultiplySelection):
                 direction = "pull" if s.operation.product.transpose else "push"
-                why[k] = spmv.selection_reason(direction)
+                why[k] = spmv.SELECTIONS[direction][1]
             elif isinstance(s.operation, ops.Multiply):
                 bounds[k] = self._bound(s.operation)
         return ProgramRows(statements, inputs, counts, bounds, why)

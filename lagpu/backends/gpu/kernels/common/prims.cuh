@@ -7,7 +7,8 @@
 //              global_thread global_threads global_warp global_warps
 //   warp       warp_sync warp_ballot warp_any warp_all warp_shfl warp_shfl_{up,down,xor}
 //   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
-//   cluster    LG_CLUSTER_BLOCKS cluster_rank cluster_sync cluster_shared (LG_CLUSTER blocks each)
+//   cluster    LG_CLUSTER_BLOCKS cluster_rank cluster_sync cluster_sync_shared cluster_shared
+//                                                        (LG_CLUSTER blocks each)
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_once load_volatile store_volatile prefetch as_stored
 //              thread_fence block_fence system_fence
@@ -304,6 +305,19 @@ LG_DEVICE void cluster_sync() {
                    : "memory");
 }
 
+// The same of shared memory alone: writes to global memory are not waited for.
+LG_DEVICE void cluster_sync_shared() {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208  // older assemblers lack the fences
+  asm volatile(
+      "fence.release.sync_restrict::shared::cta.cluster;\n\t"
+      "barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;\n\t"
+      "fence.acquire.sync_restrict::shared::cluster.cluster;" ::
+          : "memory");
+#else
+  cluster_sync();
+#endif
+}
+
 // Where the block of a rank has what this block has at p, in shared memory.
 template <class T>
 LG_DEVICE const T* cluster_shared(const T* p, u32 rank) {
@@ -314,6 +328,7 @@ LG_DEVICE const T* cluster_shared(const T* p, u32 rank) {
 #else
 #define LG_CLUSTER_BLOCKS
 LG_DEVICE void cluster_sync() { __syncthreads(); }
+LG_DEVICE void cluster_sync_shared() { __syncthreads(); }
 template <class T>
 LG_DEVICE const T* cluster_shared(const T* p, u32) {
   return p;

@@ -46,8 +46,8 @@ LG_DEVICE bool meet(Together* all, u64 count, u32 turn, const u64* stop) {
   return !all->last->verdict;
 }
 
-// How the indices of one size are numbered in a ghost: by slots, of which a piece has whole words,
-// 1 << run of them one behind the other. The tables are null where an index is its own slot.
+// How the indices of one size are numbered in a ghost: by slots. A piece has whole words of them,
+// 1 << run words one behind the other. The tables are null where an index is its own slot.
 struct Slots {
   u32 piece, run;
   const i32* slots;  // of each index

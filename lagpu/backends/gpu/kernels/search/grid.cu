@@ -187,10 +187,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     // Of levels that one block searched alone the last is counted: fewer may be left then.
     const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
                               : left_to_find(s, symmetric, num_targets, now.found, now.edges);
-    // From the words of a pull back to lists, which counts the frontier's edges.
-    if (!listed && !pushed && (!skips || left_now) &&
-        (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
-                             : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
+    // From words back to lists, which counts the frontier's edges: where a pull has found few, and
+    // where a wide push has, since its edges led to the same few vertices.
+    if (!listed && (!skips || left_now) &&
+        (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
+         : pushed            ? f32(now.found) * gamma <= unexplored
+                             : f32(now.found) * beta < f32(n))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
@@ -226,8 +228,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       if (s.near.copied && !s.near.counts) copy_frontier(s);
 #endif
     }
-    // So many edges find a frontier that alpha is likely to pull: it is pulled, so its words are
-    // enough, and its edges are not counted. All threads of a block write the same.
+    // So many edges find a frontier that alpha is likely to pull, so its words are enough, and its
+    // edges are not counted. All threads of a block write the same.
     course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;

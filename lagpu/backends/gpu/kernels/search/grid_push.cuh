@@ -46,11 +46,12 @@ LG_DEVICE void discover_words(const Search& s, const u32* words, u32 depth) {
 // of this chain of loads. New vertices go into the next lists, or, as `makes` says, into presence
 // words, and then their edges are not counted: asking where these are is half of what a vertex
 // costs where L2 does not hold the pointers. With `early` the place of a vertex' edges is loaded
-// before it is known to be new: sooner, but more traffic.
+// before it is known to be new: sooner, but more traffic; and `at_once` vertices are claimed without
+// a look at whether they are visited.
 struct Pusher {
   const Search& s;
   u32 turn, depth;
-  bool early;
+  bool early, at_once;
   const u32* makes;
   Tally* tally;
 
@@ -63,7 +64,7 @@ struct Pusher {
     for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
     for (u32 q = 0; q < N; ++q) {
       if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
-      if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+      if (!LG_SUM) seen[q] = at_once ? 0 : load_cg(&s.visited[j[q] / 32]);
       if (early) {
         found.start[q] = load_ro(&s.out_ptr[j[q]]);
         found.stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
@@ -71,15 +72,18 @@ struct Pusher {
     }
     u32 won = 0;
     for (u32 q = 0; q < N; ++q) {
+      const bool there = edges.there >> q & 1;
       const u32 bit = 1u << (j[q] % 32);
-      if (!(edges.there >> q & 1)) continue;
-      if constexpr (LG_SUM) {
-        before[q] = accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1, before[q]);
-        won |= u32(before[q] == kOpen) << q;
-      } else if (!(seen[q] & bit)) {
-        won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
-      }
+      if constexpr (LG_SUM)
+        before[q] = there ? accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1,
+                                       before[q])
+                          : 0;
+      else
+        seen[q] = there && !(seen[q] & bit) ? atomic_or(&s.visited[j[q] / 32], bit) : bit;
     }
+    // After all claims: an answer that is looked at keeps the next claim waiting.
+    for (u32 q = 0; q < N; ++q)
+      won |= u32(LG_SUM ? before[q] == kOpen : !(seen[q] >> (j[q] % 32) & 1)) << q;
     if (!warp_any(won != 0)) return;
     found.there = won;
     const bool to_words = kMayBeWide && *makes != kMakesLists;
@@ -112,13 +116,17 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, c
   const u64 warps = u64(global_warps());
   const bool early = now.num_small + u64(now.num_chunks) * 8 <= warps * 8;
   follow_lists(s.out_ptr, s.small(), s.chunks(), now.num_small, now.num_chunks,
-               Pusher{s, turn, depth, early, makes, tally});
+               Pusher{s, turn, depth, early, early && !now.num_chunks, makes, tally});
 }
 
 // Largest frontier that one block searches alone.
 LG_DEVICE u32 most_alone(const Search& s) { return LG_CLUSTER > 1 ? LG_FEW : s.solo; }
 
 const u32 kLarge = 0x80000000u;  // beside a count: the frontier is for all blocks
+// Whether a level reads what the one before has written to global memory other than by atomics that
+// claim vertices.
+const bool kReadsValues =
+    LG_SUM || (LG_KEEP && !LG_ISO && (LG_FLIP ? LG_MUL::reads_x : LG_MUL::reads_y));
 
 #if LG_LOG
 // The sum of a number that each block of a cluster has.
@@ -155,7 +163,10 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   u32 count = num_small, mine = 0, upto = 0;
   for (bool large = false;;) {
     if (C > 1) {
-      cluster_sync();
+      if (kReadsValues)
+        cluster_sync();
+      else
+        cluster_sync_shared();
       const u32 have = lane_id() < C ? *cluster_shared(&counts[now], lane_id()) : 0;
       large = warp_any(have & kLarge);
       upto = warp_scan(have & ~kLarge, LgPlus());
@@ -201,7 +212,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
       // share the work, the chain is a look at visited bits shorter: they claim without it.
       while (warp_any(left != 0)) {
         i32 j[4], before[4];
-        u32 seen[4], old[4];
+        u32 seen[4], old[4], open = 0;
         LG_PTR entry[4], start[4], stop[4];
         for (u32 q = 0; q < 4; ++q) {
           entry[q] = q < left ? p + LG_PTR(q) : 0;
@@ -209,17 +220,19 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
         }
         for (u32 q = 0; q < 4; ++q) {
           if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
-          if (!LG_SUM && C == 1) seen[q] = load_cg(&s.visited[j[q] / 32]);
+          if (!LG_SUM) seen[q] = C == 1 ? load_cg(&s.visited[j[q] / 32]) : 0;
           start[q] = load_ro(&s.out_ptr[j[q]]);
           stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
         }
+        // All looks before the first claim: its answer would be waited for with the next look.
+        for (u32 q = 0; q < 4; ++q)
+          if (!LG_SUM) open |= u32(q < left && !(seen[q] >> (j[q] % 32) & 1)) << q;
         for (u32 q = 0; q < 4; ++q) {
-          const u32 bit = 1u << (j[q] % 32);
           old[q] = ~0u;
           if (LG_SUM)
             before[q] = q < left ? accumulate(s, entry[q], i, j[q], at, before[q]) : 0;
-          else if (q < left && (C > 1 || !(seen[q] & bit)))
-            old[q] = atomic_or(&s.visited[j[q] / 32], bit);
+          else if (open >> q & 1)
+            old[q] = atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
         }
         p += LG_PTR(left < 4 ? left : 4);
         left -= left < 4 ? left : 4;
@@ -256,6 +269,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     now = next;
     ++depth;
   }
+  if (C > 1) cluster_sync();  // all see what has overflowed
   // The frontier is that of the next turn.
   const u32 kept = mine < s.solo ? mine : s.solo, more = u32(load_volatile(overflow));
   const u32 share = more > rank ? (more - rank + C - 1) / C : 0;

@@ -348,16 +348,17 @@ const u32 kListedWords = 1;
 #endif
 
 // Lists of the frontier's presence words, and its edges, in the counters of this turn; the words
-// are empty then, unless they are kept. Ends with a barrier.
+// are empty then, unless they are kept. Ends with a barrier. A warp has the words that it has in
+// `each_tile`, so that it may have read them there without a barrier in between.
 LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   const i64 nwords = (s.n + 31) / 32;
   u64 edges = 0;
-  const i64 step = 32 * kListedWords;
+  const i64 tile = kListedWords == 1 ? words_at_once(nwords) : LG_WARP, step = tile * kListedWords;
   for (i64 w0 = global_warp() * step; w0 < nwords; w0 += global_warps() * step) {
     u32 bits[kListedWords], some = 0;
     for (u32 q = 0; q < kListedWords; ++q) {
       const i64 w = w0 + q * 32 + lane_id();
-      bits[q] = w < nwords ? load_cg(&s.frontier()[w]) : 0;
+      bits[q] = lane_id() < tile && w < nwords ? load_cg(&s.frontier()[w]) : 0;
       some |= bits[q];
     }
     if (!warp_any(some != 0)) continue;

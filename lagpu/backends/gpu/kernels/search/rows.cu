@@ -19,11 +19,11 @@
 //
 // With LG_KEEP the source by which each target was found is kept: sent to the owner's window with
 // the vertex (LG_LATE 0), or in the finder's own, from where the owner reads it at the end.
-#include "common/peers.cuh"
-#include "search/peers_push.cuh"
 #ifndef LG_PEER_ROWS  // devices of a column
 #define LG_PEER_ROWS 1
 #endif
+#include "common/peers.cuh"
+#include "search/peers_push.cuh"
 #ifndef LG_LATE
 #define LG_LATE 1
 #endif

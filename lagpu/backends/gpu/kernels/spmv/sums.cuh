@@ -3,16 +3,17 @@
 //
 // Each warp takes as many entries as any other, 4 in a row a lane, whatever columns they are of. A
 // bit for each entry says whether it begins a column, so lanes know what to add up and where sums
-// end. A column that several warps have parts of is put together after a barrier, in the order of
-// the warps: a sum does not depend on the order of threads. Mul takes no positions.
+// end; inside a long column each lane adds up by itself. The loads of a tile begin before the
+// products of the one before are added. A column that several warps have parts of is put together
+// after a barrier, in the order of the warps: a sum does not depend on the order of threads. Mul
+// takes no positions.
 //
 // Source: segmented sums by Blelloch, Heroux and Zagha, CMU-CS-93-173.
 #ifndef LAGPU_SPMV_SUMS_CUH
 #define LAGPU_SPMV_SUMS_CUH
 #include "spmv/pull.cuh"
 
-const u32 kRow = 4;                        // entries in a row that a lane takes
-const u32 kRounds = kSumTile / 32 / kRow;  // as often it loads before it adds
+const u32 kRow = kSumTile / 32;  // entries in a row that a lane takes
 
 // Where the columns of a matrix begin, and what its sums need; made once a matrix.
 template <class S>
@@ -44,7 +45,7 @@ LG_DEVICE void load_row(const X* from, i64 p, i64 end, X (&x)[kRow]) {
   }
 }
 
-// A warp's way through its entries.
+// A warp's way through its entries, a tile of 128 after the other.
 template <class S, class W>
 struct Summing {
   typedef typename S::Z Z;
@@ -56,11 +57,15 @@ struct Summing {
   const Operand<S>& u;
   const Whole<S>& all;
   W* values;
-  Z* part;    // for the sum of a column that another warp begins
-  u32 first;  // columns that begin before this warp's entries,
-  u32 begun;  // and before the next ones
-  Z sum;      // of the last one's entries that this warp has seen
-  bool open;  // whether there are any
+  Z* part;     // for the sum of a column that another warp begins
+  u32 first;   // columns that begin before this warp's entries,
+  u32 begun;   // and before the next ones
+  Z sum;       // of the last one's entries that this warp has seen
+  bool open;   // whether there are any
+  Z own;       // of those of tiles that lie inside the last column, a sum of each lane;
+  bool apart;  // whether there are any
+  typename S::IDX i[kRow];  // rows of the next tile,
+  u32 heads;                // and the word of this lane's bits that say where columns begin in it
 
   // The last of `count` columns has ended, and this is its sum.
   LG_DEVICE void put(u32 count, Z z) const {
@@ -71,46 +76,71 @@ struct Summing {
     }
   }
 
-  // Products of a lane's entries from p on.
-  template <bool whole>
-  LG_DEVICE void multiply_rows(i64 p, Z (&z)[kRounds][kRow]) const {
-    constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
-    constexpr bool reads_a = S::flip ? Mul::reads_y : Mul::reads_x;
-    typename S::IDX i[kRounds][kRow];
-    U x[kRounds][kRow];
-    A y[kRounds][kRow];
-    for (u32 r = 0; r < kRounds; ++r) {
-      if constexpr (reads_u) load_row<whole>(a.idx, p + r * 32 * kRow, all.nvals, i[r]);
-      for (u32 q = 0; q < kRow; ++q) y[r][q] = a.iso;
-      if constexpr (reads_a)
-        if (a.values) load_row<whole>(a.values, p + r * 32 * kRow, all.nvals, y[r]);
-    }
-    // All loads come before the first sum.
-    for (u32 r = 0; r < kRounds; ++r) {
-      for (u32 q = 0; q < kRow; ++q) x[r][q] = u.iso;
-      if constexpr (reads_u)
-        if (u.values)
-          for (u32 q = 0; q < kRow; ++q) x[r][q] = u.values[i[r][q]];
-    }
-    for (u32 r = 0; r < kRounds; ++r)
-      for (u32 q = 0; q < kRow; ++q) z[r][q] = multiply<S>(x[r], u.iso, y[r], a.iso, q, 0, 0, q, 0);
+  // Add up what lanes have apart.
+  LG_DEVICE void gather_lanes() {
+    if (!apart) return;
+    for (u32 step = 16; step; step /= 2) own = add<typename S::ADD>(own, warp_shfl_xor(own, step));
+    own = warp_shfl(own, 0);
+    sum = open ? add<typename S::ADD>(sum, own) : own;
+    open = true;
+    apart = false;
   }
 
-  // Add the products of `count` entries from p on, all of 128 if `whole`.
+  // Load what the tile at p begins with.
   template <bool whole>
-  LG_DEVICE void add_row(i64 p, u32 count, const Z (&z)[kRow]) {
-    const Four<u32> bits = load_once(reinterpret_cast<const Four<u32>*>(all.heads + p / 32));
-    const u32 lane = lane_id(), word = lane / 8, shift = lane % 8 * kRow;
+  LG_DEVICE void load_tile(i64 p) {
+    constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
+    if constexpr (reads_u) load_row<whole>(a.idx, p + lane_id() * kRow, all.nvals, i);
+    heads = load_ro(&all.heads[p / 32 + lane_id() * kRow / 32]);
+  }
+
+  // Add the products of the `count` entries from p on, whose loads have begun, all of 128 if
+  // `whole`; begin those of the next tile.
+  template <bool whole>
+  LG_DEVICE void add_tile(i64 p, u32 count, bool more) {
+    constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
+    constexpr bool reads_a = S::flip ? Mul::reads_y : Mul::reads_x;
+    const u32 bits = heads;
+    U x[kRow];
+    A y[kRow];
+    for (u32 q = 0; q < kRow; ++q) x[q] = u.iso;
+    for (u32 q = 0; q < kRow; ++q) y[q] = a.iso;
+    if constexpr (reads_u)
+      if (u.values)
+        for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q]];
+    if constexpr (reads_a)
+      if (a.values) load_row<whole>(a.values, p + lane_id() * kRow, all.nvals, y);
+    if (more) {  // loads overlap with those of this tile
+      if (p + 2 * i64(kSumTile) <= all.nvals) {
+        load_tile<true>(p + kSumTile);
+      } else {
+        load_tile<false>(p + kSumTile);
+      }
+    }
+    Z z[kRow];
+    for (u32 q = 0; q < kRow; ++q) z[q] = multiply<S>(x, u.iso, y, a.iso, q, 0, 0, q, 0);
+    if (whole && !warp_any(bits != 0)) {
+      Z all_of_row = z[0];
+      for (u32 q = 1; q < kRow; ++q) all_of_row = add<typename S::ADD>(all_of_row, z[q]);
+      own = apart ? add<typename S::ADD>(own, all_of_row) : all_of_row;
+      apart = true;
+    } else {
+      gather_lanes();
+      add_row<whole>(bits, count, z);
+    }
+  }
+
+  // The same where a column begins, or not all lanes have entries.
+  template <bool whole>
+  LG_DEVICE void add_row(u32 bits, u32 count, const Z (&z)[kRow]) {
+    const u32 lane = lane_id(), shift = lane * kRow % 32;
     const u32 mine = count > lane * kRow ? count - lane * kRow : 0;
-    const u32 own = word == 0   ? bits.x[0]
-                    : word == 1 ? bits.x[1]
-                    : word == 2 ? bits.x[2]
-                                : bits.x[3];
-    const u32 in_0 = bit_popc(bits.x[0]), in_1 = bit_popc(bits.x[1]), in_2 = bit_popc(bits.x[2]);
-    u32 before = word == 0 ? 0 : word == 1 ? in_0 : word == 2 ? in_0 + in_1 : in_0 + in_1 + in_2;
-    const u32 total = in_0 + in_1 + in_2 + bit_popc(bits.x[3]);
-    before += bit_popc(own & ((1u << shift) - 1));
-    const u32 begins = own >> shift & 15;
+    u32 before = bit_popc(bits & ((1u << shift) - 1)), total = 0;
+    for (u32 word = 0; word < kRow; ++word) {
+      if (lane * kRow / 32 == word) before += total;
+      total += bit_popc(warp_shfl(bits, word * 32 / kRow));
+    }
+    const u32 begins = bits >> shift & 15;
 
     // The sum of what this lane leaves open, with that of the lanes before that have the column.
     Z tail = z[0];
@@ -143,17 +173,6 @@ struct Summing {
     open = true;
     begun += total;
   }
-
-  // A tile of entries from p on.
-  template <bool whole>
-  LG_DEVICE void add_tile(i64 p) {
-    Z z[kRounds][kRow];
-    multiply_rows<whole>(p + lane_id() * kRow, z);
-    for (u32 r = 0; r < kRounds; ++r) {
-      const i64 at = p + r * 32 * kRow, rest = all.nvals - at;
-      if (whole || rest > 0) add_row<whole>(at, whole || rest > 128 ? 128 : u32(rest), z[r]);
-    }
-  }
 };
 
 // All sums, and the presence words. The barrier is passed once, or twice where there are ranks;
@@ -171,13 +190,25 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
   for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
     w.words[k] = all.there[k];
   const i64 tiles = (all.nvals + kSumTile - 1) / kSumTile, warps = global_warps();
-  const i64 warp = global_warp(), last = tiles * (warp + 1) / warps;
+  const i64 warp = i64(block_warp()) * grid_blocks() + block_index();  // hubs go to all blocks
+  const i64 last = tiles * (warp + 1) / warps;
   i64 tile = tiles * warp / warps;
   const u32 first = tile < last ? load_ro(&all.before[tile]) : 0;
-  Summing<S, W> mine{a, u, all, w.values, &all.parts[warp], first, first, {}, false};
-  for (; tile < last && (tile + 1) * kSumTile <= all.nvals; ++tile)
-    mine.template add_tile<true>(tile * kSumTile);
-  if (tile < last) mine.template add_tile<false>(tile * kSumTile);
+  Summing<S, W> mine{a, u, all, w.values, &all.parts[warp], first, first};
+  if (tile < last && (tile + 1) * kSumTile <= all.nvals) {
+    mine.template load_tile<true>(tile * kSumTile);
+  } else if (tile < last) {
+    mine.template load_tile<false>(tile * kSumTile);
+  }
+  for (; tile < last; ++tile) {
+    const i64 at = tile * kSumTile, rest = all.nvals - at;
+    if (rest >= kSumTile) {
+      mine.template add_tile<true>(at, kSumTile, tile + 1 < last);
+    } else {
+      mine.template add_tile<false>(at, u32(rest), false);
+    }
+  }
+  mine.gather_lanes();
   const i64 stop = last * kSumTile;
   const bool goes_on = mine.open && stop < all.nvals && !(all.heads[stop / 32] & 1);
   const bool whole = mine.begun != first && goes_on;  // a column that begins here and goes on
