@@ -847,8 +847,7 @@ def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
 
 def _of_each_edge(A: Matrix) -> Matrix:
     """Return the number of triangles of each edge, in both directions."""
-    around: Matrix = semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
-    return around
+    return semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
 
 
 def _count(A: Matrix) -> int:
