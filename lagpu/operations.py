@@ -510,8 +510,7 @@ def method_of(operation: Operation, ndim: int) -> str:
     if isinstance(operation, Assign) and ndim == 2 and operation.indices is None:
         return "matrix_transpose" if operation.transposed else "matrix_dup"
     kind: Any = type(operation)
-    name: str = kind.names[ndim - 1]
-    return name
+    return kind.names[ndim - 1]
 
 
 class Statement(NamedTuple):
@@ -714,8 +713,7 @@ def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], 
     kept = statements.record.found
     if find not in kept:
         kept[find] = find(statements)
-    found: T = kept[find]
-    return found
+    return kept[find]
 
 
 def moved(s: Statement, of: Mapping[int, Any]) -> Statement:

@@ -458,8 +458,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
         ax.set_axis_off()
     figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
     look.legend(figure, _PANEL_KINDS, "outside lower center", 2 if wide > 2 else 1)
-    drawn: Figure = figure
-    return drawn
+    return figure
 
 
 def _searched(
@@ -496,8 +495,7 @@ def _level_array(what: str, A: Matrix, levels: Vector) -> Array:
             f"viz.{what}: {A.nrows} x {A.ncols} matrix != {levels.size} levels. "
             "Give the levels of this graph."
         )
-    found: Array = levels.to_dense(-1, "INT64")
-    return found
+    return levels.to_dense(-1, "INT64")
 
 
 _PANEL_KINDS = (

@@ -197,7 +197,7 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
 def scale(
     A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
 ) -> tuple[float, float]:
-    """Return the factors of the sums over pairs, of vertices that are no sources and of sources.
+    """Return the factors of the sums over pairs, of vertices that are not sources and of sources.
 
     A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
     neither. NaN where no pair counts.

@@ -41,7 +41,7 @@ def closeness_centrality(
     -------
     Vector, (n,), FP64
         ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
-        does or the sum is 0; an entry for each vertex asked for.
+        does or the sum is 0; an entry for each requested vertex.
 
     Raises
     ------
@@ -88,8 +88,8 @@ def harmonic_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each vertex
-        asked for.
+        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each
+        requested vertex.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     Returns
     -------
     Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats
-        An entry for each vertex asked for.
+        An entry for each requested vertex.
 
     Raises
     ------

@@ -106,7 +106,7 @@ def _pairs(A: Matrix, pairs: Any) -> Matrix:
         return pairs
     array = np.asarray(list(pairs))
     if array.size and (array.ndim != 2 or array.shape[1] != 2):
-        raise DomainMismatch(f"similarity: pairs of shape {array.shape} are no pairs of vertices.")
+        raise DomainMismatch(f"similarity: pairs of shape {array.shape} are not pairs of vertices.")
     rows, cols = (
         index_array(x, A.nrows, "similarity: pairs", from_end=False)
         for x in array.astype(array.dtype if array.size else int).reshape(-1, 2).T
@@ -132,7 +132,7 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        0 to 1 for each vertex asked for that has an edge, in or out.
+        0 to 1 for each requested vertex that has an edge, in or out.
 
     Notes
     -----

@@ -572,7 +572,7 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), INT64
-        An entry for each vertex asked for.
+        An entry for each requested vertex.
 
     Raises
     ------
@@ -608,7 +608,7 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex asked for; 0 where there are fewer than two neighbours.
+        An entry for each requested vertex; 0 where there are fewer than two neighbours.
 
     Raises
     ------
@@ -789,7 +789,7 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex asked for; 0 where no square is possible.
+        An entry for each requested vertex; 0 where no square is possible.
 
     Raises
     ------
@@ -847,8 +847,7 @@ def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
 
 def _of_each_edge(A: Matrix) -> Matrix:
     """Return the number of triangles of each edge, in both directions."""
-    around: Matrix = semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
-    return around
+    return semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
 
 
 def _count(A: Matrix) -> int:

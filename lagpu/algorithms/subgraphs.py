@@ -185,7 +185,7 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), INT64
-        An entry for each vertex asked for.
+        An entry for each requested vertex.
 
     Notes
     -----

@@ -424,8 +424,7 @@ class _TestGraph:
                 raise
         worker.call("prepare", question.key, limit=self.end - time.monotonic())
         plan, limit = self.plan, min(self.plan.limit, self.end - time.monotonic())
-        found: Measured = worker.call("measure", plan.repeats, plan.seconds, limit, limit=limit)
-        return found
+        return worker.call("measure", plan.repeats, plan.seconds, limit, limit=limit)
 
 
 def _check(given: Problem, question: Algorithm, answers: list[tuple[Row, Answer]]) -> str:

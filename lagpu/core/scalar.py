@@ -216,8 +216,7 @@ class Scalar(NoArithmetic):
         if isinstance(other, Scalar):
             return other
         kind = arguments.scalar_dtype(other, self.dtype, what)
-        found: Scalar = temporary(constant(arguments.scalar_value(other, kind, what), kind))
-        return found
+        return temporary(constant(arguments.scalar_value(other, kind, what), kind))
 
     def _with(self, other: Any, op: Any, way: str, defaults: Any = None) -> Call:
         """Return the scalar of this number and another, combined as two entries of vectors are."""

@@ -86,7 +86,7 @@ def crosscheck(
         copied, named = _copied((args, kwargs), lockstep)
         lockstep.counts = True
         result = algorithm(*copied, **named)
-        lockstep.counts = False  # the copy that follows is no statement
+        lockstep.counts = False  # the copy that follows is not a statement
         report.result = _copied(result, home)
     if len(places) == 1 and not report.loops:
         report.notes.append("no loop ran as one program")

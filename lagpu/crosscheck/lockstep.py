@@ -166,7 +166,7 @@ class Lockstep(Observer):
         self.labels = [f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True)]
         self.lock = threading.RLock()
         self.report = report
-        self.counts = False  # set once the arguments are copied, which is no statement
+        self.counts = False  # set once the arguments are copied: copies are not statements
         self.free_reads = False  # whether the program has read values chosen by `any`
         self._formula = ""  # of the running statement
         self._at: Place | None = None  # its place in the source, if it was recorded
@@ -498,7 +498,7 @@ def _plan(label: str, place: Backend) -> Plan:
     """Return the choice of a backend for its last product."""
     plan = place.last_product
     if plan is None:
-        return Plan(label, "", "", "chooses its own method and does not tell")
+        return Plan(label, "", "", "chooses its own method and does not report it")
     return Plan(label, plan.direction, plan.kernel, plan.reason)
 
 

@@ -31,8 +31,7 @@ class Graph:
         """Return the values of the entries as FP64."""
         if "weights" not in self.kept:
             self.kept["weights"] = self._values.astype(np.float64)
-        found: Array = self.kept["weights"]
-        return found
+        return self.kept["weights"]
 
     def csr(self, weights: Array | None = None, extra: Array | None = None, to: Any = ()) -> Any:
         """Return the graph for csgraph, with a further vertex n whose edges lead `to` vertices.

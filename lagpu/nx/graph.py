@@ -226,12 +226,8 @@ class Graph:
     def numbers(self, weight: Any) -> Array:
         """Return an edge attribute whose values can be added up, (m,), INT64 or FP64.
 
-        Without a weight each edge is 1.
-
-        Raises
-        ------
-        NotImplementedError
-            If it has another type, or its sums may be beyond 2**63.
+        Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
+        may be beyond 2**63.
         """
         values = self.weights(weight)
         if values is None:
@@ -355,7 +351,7 @@ def labels_of(G: Graph, partition: Any) -> Array:
     """Return for each vertex the number of its part, (n,), of a partition of the nodes."""
     parts = [set(part) for part in partition]
     if sum(map(len, parts)) != len(G) or set().union(*parts) != set(G):
-        raise NotImplementedError("lagpu: parts that are no partition of the nodes")
+        raise NotImplementedError("lagpu: parts that are not a partition of the nodes")
     label = np.empty(len(G), np.int64)
     for k, part in enumerate(parts):
         label[[G.index[node] for node in part]] = k
@@ -372,11 +368,8 @@ def convert_from_nx(
 ) -> Graph:
     """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads.
 
-    Raises
-    ------
-    NotImplementedError
-        If an edge attribute that is needed is not always a number, or memory is short, so that
-        NetworkX runs its own function.
+    `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
+    short: NetworkX then runs its own function.
     """
     if isinstance(graph, Graph):
         return graph

@@ -191,7 +191,7 @@ _declare_spanning("maximum", -1)
 
 def _require_no_seed(seed: Any) -> None:
     if seed is not create_py_random_state(None):
-        raise NotImplementedError("lagpu: a seed stands for the result that NetworkX draws")
+        raise NotImplementedError("lagpu: a seed selects the result that NetworkX draws")
 
 
 @answers(not_for=("directed",))

@@ -798,8 +798,7 @@ def _text() -> str:
 
 def _range(backend: Backend | None, name: str) -> AbstractContextManager[Any]:
     device = None if backend is None else backend.device
-    named: AbstractContextManager[Any] = nullcontext() if device is None else device.range(name)
-    return named
+    return nullcontext() if device is None else device.range(name)
 
 
 def ranges() -> AbstractContextManager[None]:

@@ -29,22 +29,15 @@ class Difference(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A row of the report.
-
-    Attributes
-    ----------
-    group, name : str
-        The subject of the case.
-    run : callable
-        Takes (backend, oracle), returns a summary in a few words, raises if the case fails.
-    brief : callable, optional
-        The same on fewer graphs, for a quick run; by default `run`.
-    """
+    """A row of the report: its subject, and its run."""
 
     group: str
     name: str
+    #: Takes (backend, oracle), returns a summary in a few words, raises if the case fails.
     run: Callable[[Backend, Backend], str]
-    brief: Callable[[Backend, Backend], str] | None = None
+    brief: Callable[[Backend, Backend], str] | None = (
+        None  # the same on fewer graphs, for quick runs
+    )
 
 
 def kind_of(group: str, name: str) -> tuple[str, str]:
@@ -110,34 +103,17 @@ def _parts(result: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The entries of a square matrix, on no backend yet.
+    """The entries of a square matrix, on no backend yet."""
 
-    Attributes
-    ----------
-    name : str
-        Name in reports.
-    n : int
-        Vertices.
-    rows, cols : ndarray of int, (nvals,)
-        Edges ``rows[k] -> cols[k]``, each once.
-    """
-
-    name: str
+    name: str  # in reports
     n: int
-    rows: Array
+    rows: Array  # edges ``rows[k] -> cols[k]``, each once
     cols: Array
 
     def matrix(self, dtype: DType, place: Backend, *, wide: bool = False) -> Matrix:
         """Return the matrix with values 1 .. 3, or True.
 
-        Parameters
-        ----------
-        dtype : DType
-            Type of the values; a BOOL matrix stores none.
-        place : Backend
-            The backend of the matrix.
-        wide : bool
-            Whether to store 64-bit indices, like a huge matrix, on a backend with a device.
+        `wide`: with 64-bit indices, like a huge matrix, on a backend with a device.
         """
         values: Any = True
         if dtype is not BOOL:

@@ -64,10 +64,7 @@ def _checks_arrays(device: Any) -> None:
 def compile_all(backend: str, jobs: int) -> None:
     """Make all calls on a backend in so many processes; the user's cache keeps what they compile.
 
-    Raises
-    ------
-    InvalidValue
-        If the backend compiles nothing.
+    Raises `InvalidValue` if the backend compiles nothing.
     """
     if backends.get(backend).device is None:
         raise InvalidValue(f"compile: {backend} has no kernels. Use gpu or sim.")
@@ -133,7 +130,7 @@ def _graph(kind: str, size: int, seed: int) -> Graph:
 
 @contextmanager
 def _for_large(device: Any) -> Iterator[None]:
-    """Let a device take small graphs for large ones, as those whose search may last."""
+    """Have a device treat small graphs like large ones, whose searches may take long."""
     before = device.limits, device.dynamic_shared_bytes
     device.limits = device.limits._replace(lasts=0, table_steps=1)
     device.dynamic_shared_bytes = _ROOM

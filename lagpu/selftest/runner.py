@@ -22,27 +22,12 @@ from lagpu.selftest.cases import Case, kind_of
 
 
 def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[str, Any]:
-    """Run every case on a backend, with a progress bar on stderr.
+    """Run every case on a backend, or with `quick` one of each kind; return a report for JSON.
 
-    Parameters
-    ----------
-    backend : str
-        Name of the backend.
-    quick : bool
-        Whether to run one case of each kind alone.
-    jobs : int
-        Number of processes that share the cases; each takes memory of the GPU.
-
-    Returns
-    -------
-    dict
-        ``date backend device versions sources_hash commit rows totals``, ready for JSON. A row has
-        ``group case passed ms detail``.
-
-    Raises
-    ------
-    BackendUnavailable
-        If the backend, or python-graphblas, is missing.
+    It has ``date backend device versions sources_hash commit rows totals``, and each row ``group
+    case passed ms detail``. A progress bar is on stderr. `jobs` processes share the cases; each
+    takes memory of the GPU. Raises `BackendUnavailable` if the backend or python-graphblas is
+    missing.
     """
     place, oracle = backends.get(backend), backends.get("cpu")
     start = time.perf_counter()

@@ -185,7 +185,7 @@ def test_bad_input(backend):
     with pytest.raises(DimensionMismatch, match=r"pairs.shape \(2, 2\)"):
         similarity(A, Matrix(BOOL, 2, 2, like=A))
     for pairs in ([0, 1], [(0, 1, 2)]):
-        with pytest.raises(DomainMismatch, match="are no pairs of vertices"):
+        with pytest.raises(DomainMismatch, match="are not pairs of vertices"):
             similarity(A, pairs)
     for radius in (-1, float("nan")):
         with pytest.raises(InvalidValue, match="ego_graph: radius"):

@@ -108,8 +108,7 @@ def _graph(A: Box, by_row: bool) -> Graph | None:
         if n + nvals >= _LARGE and 32 * nvals + 128 * n > available_bytes():
             return None
         A.graphs = {**A.graphs, by_row: Graph(*(A.gb.to_csr() if by_row else A.gb.to_csc()))}
-    found: Graph = A.graphs[by_row]
-    return found
+    return A.graphs[by_row]
 
 
 def _entries(x: Box) -> tuple[Array, Array]:
@@ -231,8 +230,7 @@ class Steps:
         from scipy.sparse.linalg import spsolve_triangular
 
         matrix = self.matrix.T if transpose else self.matrix
-        found: Array = spsolve_triangular(matrix, numbers, lower=transpose, unit_diagonal=True)
-        return found
+        return spsolve_triangular(matrix, numbers, lower=transpose, unit_diagonal=True)
 
 
 # -------------------------------------------------------------------------------------- relaxations

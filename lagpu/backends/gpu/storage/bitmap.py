@@ -280,8 +280,7 @@ class VectorLevels:
     @cached_property
     def starts(self) -> list[int]:
         """`offsets` on the host."""
-        found: list[int] = self._device.to_host(self.offsets).tolist()
-        return found
+        return self._device.to_host(self.offsets).tolist()
 
     def cut(self, d: int) -> VectorStore:
         """See `lagpu.operations.Levels`."""

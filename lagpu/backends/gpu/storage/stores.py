@@ -253,8 +253,7 @@ class CscMatrix:
         """Return the workspace of this name, made at the first call."""
         if place not in self.cache:
             self.cache[place] = make()
-        found: T = self.cache[place]
-        return found
+        return self.cache[place]
 
     def forget(self) -> None:
         """Drop the transpose, the workspaces and the launches."""
@@ -267,8 +266,7 @@ class CscMatrix:
         """Return the fact of this name, computed at the first call."""
         if name not in self.facts:
             self.facts[name] = compute()
-        found: T = self.facts[name]
-        return found
+        return self.facts[name]
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""
@@ -377,8 +375,7 @@ class VectorStore:
 
     def state(self) -> tuple[Any, ...]:
         """Return all that `restore` needs, as long as no kernel writes to the arrays."""
-        found: tuple[Any, ...] = _STATE(self)
-        return found
+        return _STATE(self)
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Become what the vector was when `state` returned this.
