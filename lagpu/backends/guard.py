@@ -122,10 +122,7 @@ def _refuse() -> None:
 os.register_at_fork(after_in_child=_refuse)
 
 
-# ------------------------------------------------------------------------------------------
-# Override the kernel or the policy of every product of a backend.
-
-
+# ---------------------------------- Override the kernel or the policy of every product of a backend
 def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Backend:
     """Return a backend that runs every product as if the author had named the kernel or policy."""
     if kernel is None and policy is None:

@@ -49,39 +49,22 @@ class Phase:
 
 
 class Measured(NamedTuple):
-    """The measurement of one statement, for a trace.
+    """The measurement of one statement, for a trace."""
 
-    Attributes
-    ----------
-    kernel_ms : float
-        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
-        loop by the device's clock.
-    host_ms : float or None
-        Time the host was busy with the statement, without compiling; None in a fused loop.
-    compile_ms : float
-        Time spent compiling kernels.
-    copy_ms, copy_bytes : float, int
-        Copies between host and device.
-    direction, kernel, reason : str
-        The choice made for a product, and why; empty for other operations.
-    edges : int or None
-        Matrix entries that the product looked at.
-    bytes : int or None
-        Memory that the kernels moved, estimated (docs/design/trace.md).
-    phases : tuple of Phase
-        Of a product on a grid (docs/design/grid.md) its phases; of a search of pieces, the pieces.
-    """
-
+    #: Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
+    #: loop by the device's clock.
     kernel_ms: float = 0.0
+    #: Time the host was busy with the statement, without compiling; None in a fused loop.
     host_ms: float | None = 0.0
-    compile_ms: float = 0.0
-    copy_ms: float = 0.0
-    copy_bytes: int = 0
-    direction: str = ""
+    compile_ms: float = 0.0  #: Time spent compiling kernels.
+    copy_ms: float = 0.0  #: Time of copies between host and device.
+    copy_bytes: int = 0  #: Bytes of these copies.
+    direction: str = ""  #: The choice made for a product; these three are empty for others.
     kernel: str = ""
-    reason: str = ""
-    edges: int | None = None
-    bytes: int | None = None
+    reason: str = ""  #: Why.
+    edges: int | None = None  #: Matrix entries that the product looked at.
+    bytes: int | None = None  #: Memory that the kernels moved, estimated (docs/design/trace.md).
+    #: Of a product on a grid (docs/design/grid.md) its phases; of a search of pieces, the pieces.
     phases: tuple[Phase, ...] = ()
 
 
@@ -147,49 +130,28 @@ T = TypeVar("T")
 
 
 class Capabilities(NamedTuple):
-    """The abilities of a backend beyond the protocol.
+    """The abilities of a backend beyond the protocol."""
 
-    Attributes
-    ----------
-    fuses : bool
-        Whether the backend, in one piece, runs most loops as one program.
-    searches : bool
-        Whether it is a grid that runs some loops, searches among them, as one program.
-    kernels, policies : tuple of str
-        The names that `Product.kernel` and `Product.policy` may have.
-    fused_policies : tuple of str
-        Those of the policies by which a loop may still run as one program.
-    systems : tuple of str
-        Those of the policies by which a search may run as one program.
-    sources_hash : str
-        Identifies the sources of the kernels; an empty string if the backend has no kernels of its
-        own.
-    parts : Parts or None
-        On a grid, what is done piece by piece. None: the objects of this backend are in one piece.
-    clusters : callable or None
-        On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None
-        of the fewest that hold the matrix, a copy in each; None if all pieces share one.
-    batches : Batches or None
-        What runs statements in a row as one program. None: each statement runs by itself.
-    threads : callable or None
-        Returns the most threads that a statement takes now; None where a device computes.
-    patience : callable or None
-        Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
-        many iterations of a loop that names these objects `plan_loop` is asked to run the rest as
-        one program; None for never. `turns` are `Until`, or the levels of a sweep.
-    """
-
-    fuses: bool = False
-    kernels: tuple[str, ...] = ()
-    policies: tuple[str, ...] = ()
-    fused_policies: tuple[str, ...] = ()
-    sources_hash: str = ""
+    fuses: bool = False  #: Whether the backend, in one piece, runs most loops as one program.
+    kernels: tuple[str, ...] = ()  #: The names that `Product.kernel` may have.
+    policies: tuple[str, ...] = ()  #: The names that `Product.policy` may have.
+    fused_policies: tuple[str, ...] = ()  #: Those of them by which a loop may still be fused.
+    sources_hash: str = ""  #: Identifies the sources of the kernels, if there are any.
+    #: Whether it is a grid that runs some loops, searches among them, as one program.
     searches: bool = False
+    #: On a grid, what is done piece by piece. None: the objects of this backend are in one piece.
     parts: Parts | None = None
-    systems: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()  #: The policies by which a search may run as one program.
+    #: On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None of
+    #: the fewest that hold the matrix, a copy in each; None if all pieces share one.
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
+    #: What runs statements in a row as one program. None: each statement runs by itself.
     batches: Batches | None = None
+    #: Returns the most threads that a statement takes now; None where a device computes.
     threads: Callable[[], int] | None = None
+    #: Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
+    #: many iterations of a loop that names these objects `plan_loop` is asked to run the rest as
+    #: one program; None for never. `turns` are `Until`, or the levels of a sweep.
     patience: Callable[[Sequence[Handle], ops.Until | ops.Levels], int | None] | None = None
 
     @property
@@ -333,28 +295,16 @@ class ProductPlan(Protocol):
 
 
 class Backend(Protocol):
-    """A place where vectors and matrices live and operations run.
+    """A place where vectors and matrices live and operations run."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the backend, such as ``"cpu"``.
-    capabilities : Capabilities
-        The abilities beyond this protocol.
-    device : object or None
-        The device on which operations run; None for the host.
-    lock : context manager
-        Lets one thread at a time in. Each method takes it by itself; a caller that needs several
-        methods in a row, as for a loop that is planned and run, holds it around them.
-    last_loop : str
-        How the last `loop` or `sweep` of this thread ran, and why, as ``"grid search: ..."``;
-        ``"eager: ..."`` if statement by statement. Empty before the first one.
-    """
-
-    name: str
-    capabilities: Capabilities
-    device: Any
+    name: str  #: Such as ``"cpu"``.
+    capabilities: Capabilities  #: The abilities beyond this protocol.
+    device: Any  #: The device on which operations run; None for the host.
+    #: Lets one thread at a time in. Each method takes it by itself; a caller that needs several
+    #: methods in a row, as for a loop that is planned and run, holds it around them.
     lock: AbstractContextManager[Any]
+    #: How the last `loop` or `sweep` of this thread ran, and why, as ``"grid search: ..."``;
+    #: ``"eager: ..."`` if statement by statement. Empty before the first one.
     last_loop: str
 
     @property

@@ -19,7 +19,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_observer, current_recorder, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
-from lagpu.host.columns import all_distinct
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -123,10 +122,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
     raise errors.DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
 
 
-# ------------------------------------------------------------------------------------------
-# Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write.
-
-
+# ------------- Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write
 def dtype_for(dtype: Any, what: str) -> DType:
     """Return the `DType` for the constructor that `what` names."""
     if type(dtype) is DType:
@@ -165,10 +161,7 @@ def _instead(x: Any, what: str) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------------------
-# Check and convert users' arguments: scalars, sizes, indices, values, operators.
-
-
+# ------------------- Check and convert users' arguments: scalars, sizes, indices, values, operators
 Array = np.ndarray[Any, Any]
 
 MAX_SIZE = 2**60  # GraphBLAS' own limit
@@ -371,12 +364,6 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
     return array.astype(np.int64, copy=False)
 
 
-def require_distinct(indices: Array | None, what: str) -> None:
-    """Raise `InvalidValue` if an index is given twice."""
-    if indices is not None and not all_distinct(indices):
-        raise errors.InvalidValue(f"{what}: an index is given twice. Give each index once.")
-
-
 def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DType]:
     """Return (values as an array or a NumPy scalar, their type)."""
     if np.ndim(values) == 0:
@@ -570,10 +557,7 @@ def _selected(dtype: DType, op: Any, thunk: Any, applies: bool) -> tuple[IndexUn
 _selected_once = functools.lru_cache(maxsize=1024, typed=True)(_selected)
 
 
-# ------------------------------------------------------------------------------------------
-# Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles.
-
-
+# ----------- Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 
@@ -690,10 +674,7 @@ def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
 
 
-# ------------------------------------------------------------------------------------------
-# A vector as a dense array: on the host, on its device, and through DLPack.
-
-
+# ------------------------ A vector as a dense array: on the host, on its device, and through DLPack
 def require_full(
     x: Any,
     nvals: int,

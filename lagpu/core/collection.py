@@ -308,10 +308,7 @@ def adder(op: Any) -> Monoid | Aggregator:
     return (op.monoid or op) if type(op) is Aggregator else monoid.lookup(op)
 
 
-# ------------------------------------------------------------------------------------------
-# The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies.
-
-
+# --------------------- The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies
 #: What to write instead of attributes of other libraries that are not here.
 _INSTEAD = {
     "to_numpy": "Use to_coo for indices and values, or to_dense of a vector.",

@@ -19,7 +19,7 @@ from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host import display
-from lagpu.host.columns import distinct
+from lagpu.host.columns import all_distinct, distinct
 from lagpu.operations import new
 
 Array = np.ndarray[Any, Any]
@@ -403,8 +403,8 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
             if out.ndim == 1
             else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
         )
-    for where in lists or ():
-        arguments.require_distinct(where, "assign")
+    if not all(where is None or all_distinct(where) for where in lists or ()):
+        raise InvalidValue("assign: an index is given twice. Give each index once.")
     stored = value.stored if out.ndim == 2 else value
     operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))

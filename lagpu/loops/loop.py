@@ -263,10 +263,7 @@ def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
             run_statement(backend, now)
 
 
-# ------------------------------------------------------------------------------------------
-# `loop`: repeat statements until a condition holds; a backend may run the loop as a whole.
-
-
+# --------- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
 def loop(
     *unnamed: Any,
     until_empty: Vector | Matrix | None = None,
@@ -696,10 +693,7 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
         observer.level = outer
 
 
-# ------------------------------------------------------------------------------------------
-# `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole.
-
-
+# --------- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole
 Pair = tuple[Any, Any]
 Array = np.ndarray[Any, Any]
 

@@ -51,32 +51,17 @@ class Names(dict[str, set[str]]):
 
 
 class LoopBody(NamedTuple):
-    """The body of a loop, as read from its source.
+    """The body of a loop, as read from its source."""
 
-    Attributes
-    ----------
-    statements : int
-        Number of statements that the body runs; 0 if it cannot be recorded.
-    names : Names
-        Dotted names that must refer to lagpu objects or numbers.
-    reason : str
-        Why the body cannot be recorded, or an empty string.
-    scalar : str
-        One of the names, which refers to a `Scalar`, or an empty string.
-    written : tuple of str
-        The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
-    counter : str
-        The name of the counter of a loop outside a function, where any later code may read it.
-    lines : tuple
-        For each statement 1; for an ``if``, (code of the test, lines if it is true, other lines).
-    """
-
-    statements: int = 0
-    names: Names = Names()
-    reason: str = ""
-    scalar: str = ""
+    statements: int = 0  #: How many the body runs; 0 if it cannot be recorded.
+    names: Names = Names()  #: Dotted names that must refer to lagpu objects or numbers.
+    reason: str = ""  #: Why the body cannot be recorded, or an empty string.
+    scalar: str = ""  #: One of the names, which refers to a `Scalar`, or an empty string.
+    #: The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
     written: tuple[str, ...] = ()
+    #: The name of the counter of a loop outside a function, where any later code may read it.
     counter: str = ""
+    #: For each statement 1; for an ``if``, (code of the test, lines if it is true, other lines).
     lines: tuple[Any, ...] = ()
 
 

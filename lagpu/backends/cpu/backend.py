@@ -84,10 +84,7 @@ def _edges(w: Box, operation: ops.Multiply | ops.MultiplySelection) -> int:
     return int(np.count_nonzero(there & (rows >= 0) & (rows < nrows)))
 
 
-# ------------------------------------------------------------------------------------------
-# The cpu backend: the `Backend` protocol on python-graphblas objects.
-
-
+# ------------------------------ The cpu backend: the `Backend` protocol on python-graphblas objects
 Array = np.ndarray[Any, Any]
 
 

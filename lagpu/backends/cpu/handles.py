@@ -15,7 +15,7 @@ from lagpu import errors
 from lagpu.algebra import operators
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 from lagpu.backends.guard import out_of_memory
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType
 
 try:
     import graphblas as gb
@@ -74,39 +74,23 @@ os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_
 class Box:
     """The cpu backend's handle of a vector or matrix: a python-graphblas object and its C handle.
 
-    Attributes
-    ----------
-    kind, shape : str, tuple of int
-        ``"Vector"`` or ``"Matrix"``, as in the names of C functions, and the size, or rows and
-        columns; python-graphblas asks the library for them each time.
-    symmetric, has_hub : bool or None
-        Whether a matrix equals its transpose, and whether a row or a column has more than 256
-        entries, once known.
-    counts : Counts or None
-        Of a matrix: its entries, and those of its rows and columns, once a product has needed them.
-    transposed, may_transpose : Box or None, bool
-        The transpose of a matrix as a second form, and whether it may be made.
-    graphs, long : dict, bool
-        Of a matrix: its rows as SciPy's csgraph reads them, by whether they are of the matrix or of
-        its transpose, and whether a loop with it has been run by csgraph.
-    search : Search or None
-        What the product that made a vector leaves for the choice of the next one.
-    full : bool
-        Whether GraphBLAS may use its full form for the object.
-    mask_copy : graphblas.Vector, graphblas.Matrix or None
-        The last copy that served as a mask in place of the object, kept while C uses it.
+    `kind` and `shape` are ``"Vector"`` or ``"Matrix"``, as in the names of C functions, and the
+    size, or rows and columns; python-graphblas asks the library for them each time.
     """
 
-    symmetric: bool | None = None
-    full = True
+    symmetric: bool | None = None  #: Whether a matrix equals its transpose, once known.
+    full = True  #: Whether GraphBLAS may use its full form for the object.
+    #: Whether a row or a column has more than 256 entries, once known.
     has_hub: bool | None = None
+    #: The last copy that served as a mask in place of the object, kept while C uses it.
     mask_copy: Any = None
-    counts: Any = None
-    transposed: Box | None = None
-    may_transpose = True
+    counts: Any = None  #: `Counts` of a matrix, once a product has needed them.
+    transposed: Box | None = None  #: The transpose of a matrix as a second form.
+    may_transpose = True  #: Whether that may be made.
+    #: A matrix' rows as SciPy's csgraph reads them, by whether they are of it or its transpose.
     graphs: Mapping[bool, Any] = MappingProxyType({})
-    long = False
-    search: Any = None
+    long = False  #: Whether a loop with the matrix has been run by csgraph.
+    search: Any = None  #: What the product that made a vector leaves for the next choice.
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
@@ -308,10 +292,7 @@ def on_host(array: Any) -> Any:
     return array
 
 
-# ------------------------------------------------------------------------------------------
-# Operators, monoids and semirings of the C library for those of lagpu, each made once.
-
-
+# ------------- Operators, monoids and semirings of the C library for those of lagpu, each made once
 #: python-graphblas lists ldexp of floats under the types that it casts to them.
 _LDEXP = {"FP64": "INT64", "FP32": "BOOL"}
 KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
@@ -420,11 +401,3 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     check(info, f"semiring {semiring.name}")
     KEPT.append(handle)
     return handle[0]
-
-
-def compares_in_type_of_entries(op: IndexUnaryOp, entries: Box, thunk: Any) -> bool:
-    """Return True if GraphBLAS compares entries with the thunk as lagpu does.
-
-    GraphBLAS casts the thunk to the type of the entries: -1 would equal the UINT32 4294967295.
-    """
-    return not op.uses_value or bool(op.body) or lookup(thunk.dtype) is entries.dtype

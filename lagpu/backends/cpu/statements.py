@@ -191,25 +191,13 @@ LAST = threading.local()  # plan: of this thread's last product
 
 
 class Plan(NamedTuple):
-    """The choice for one product.
+    """The choice for one product."""
 
-    Attributes
-    ----------
-    direction : str
-        ``"push"`` or ``"pull"``; an empty string where the choice is SuiteSparse's.
-    why : str or tuple
-        The reason, or a text and the numbers to put into it when it is read.
-    edges, nvals : int
-        Matrix entries that leave the frontier, about, and its vertices.
-    lacks : bool
-        Whether only the missing transpose rules out the other direction.
-    """
-
-    direction: str
-    why: Any
-    edges: int = 0
-    nvals: int = 0
-    lacks: bool = False
+    direction: str  #: ``"push"`` or ``"pull"``; an empty string where it is SuiteSparse's choice.
+    why: Any  #: The reason, or a text and the numbers to put into it when it is read.
+    edges: int = 0  #: Matrix entries that leave the frontier, about.
+    nvals: int = 0  #: Vertices of the frontier.
+    lacks: bool = False  #: Whether only the missing transpose rules out the other direction.
 
     @property
     def kernel(self) -> str:
@@ -228,26 +216,14 @@ _NO_MASK = Descriptor()
 
 
 class Search(NamedTuple):
-    """What a product leaves in its result, for the choice of the next product.
+    """What a product leaves in its result, for the choice of the next product."""
 
-    Attributes
-    ----------
-    matrix : weakref.ref of Box
-        The matrix.
-    explored, nvals : int
-        Its entries that this and earlier frontiers met, about; entries of the vector.
-    pulled, ever : bool
-        Whether this product pulled, and whether it or an earlier one did.
-    large : bool
-        Whether SuiteSparse may have made the result as a bitmap.
-    """
-
-    matrix: Any = None
-    explored: int = 0
-    nvals: int = 0
-    pulled: bool = False
-    ever: bool = False
-    large: bool = False
+    matrix: Any = None  #: A weak reference to the matrix.
+    explored: int = 0  #: Its entries that this and earlier frontiers met, about.
+    nvals: int = 0  #: Entries of the vector.
+    pulled: bool = False  #: Whether this product pulled.
+    ever: bool = False  #: Whether it or an earlier one did.
+    large: bool = False  #: Whether SuiteSparse may have made the result as a bitmap.
 
 
 _NOTHING = Search()  # before the first product
@@ -256,16 +232,8 @@ _NOTHING = Search()  # before the first product
 class Numbers:
     """The numbers by which a policy decides.
 
-    Attributes
-    ----------
-    A, u, by_row : Box, Box, bool
-        The operands, and whether the vector's entries are rows of the matrix.
-    all_edges, size, nvals : int
-        Entries of the matrix, size of the vector, and its entries: the frontier.
-    before : Search
-        What the product before left.
-    alpha : float or None
-        `ALPHA_SUMS` for a sum that needs every neighbour.
+    `by_row` is whether the vector's entries are rows of the matrix, `all_edges` the entries of the
+    matrix, `nvals` those of the vector: the frontier. `before` is what the product before left.
     """
 
     def __init__(self, A: Box, u: Box, product: ops.Product) -> None:
@@ -399,10 +367,7 @@ def after(A: Box, plan: Plan, before: Search | None) -> Search:
     return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
 
 
-# ------------------------------------------------------------------------------------------
-# Statements as calls of the C library, on vectors and on matrices.
-
-
+# --------------------------------- Statements as calls of the C library, on vectors and on matrices
 def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> None:
     """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
@@ -450,10 +415,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
     return made if transposed else transpose_of(made)
 
 
-# ------------------------------------------------------------------------------------------
-# Products.
-
-
+# ----------------------------------------------------------------------------------------- Products
 def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = None) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
     A, u, product = op.matrix, op.operand, op.product
@@ -551,10 +513,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     return out
 
 
-# ------------------------------------------------------------------------------------------
-# Other statements, on vectors and matrices alike.
-
-
+# -------------------------------------------------- Other statements, on vectors and matrices alike
 def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:
@@ -638,7 +597,8 @@ def _apply_identity(w: Box, desc: Descriptor, u: Box) -> None:
 
 def _select(w: Box, desc: Descriptor, op: ops.Select) -> None:
     u, domain = op.operand, lookup(op.thunk.dtype)
-    if handles.compares_in_type_of_entries(op.op, u, op.thunk):
+    # GraphBLAS casts the thunk to the type of the entries: -1 would equal the UINT32 4294967295.
+    if not op.op.uses_value or op.op.body or domain is u.dtype:
         to, d = _written(w, desc, u.dtype)
         call = c_function(f"{w.kind}_select", domain)
         operator = typed_operator(op.op, domain).gb_obj

@@ -137,10 +137,7 @@ class Parts:
             return self._pieces.run(name, work, given)
 
 
-# ------------------------------------------------------------------------------------------
-# Measure the statements of a grid: its time and what it sends, and the work of its places.
-
-
+# --------- Measure the statements of a grid: its time and what it sends, and the work of its places
 class GridMeter:
     """Times statements to their end on every local piece; see `Meter`.
 
@@ -267,10 +264,7 @@ def _total(counts: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-# ------------------------------------------------------------------------------------------
-# The grid: the `Backend` protocol over pieces, each on a local backend.
-
-
+# ---------------------------- The grid: the `Backend` protocol over pieces, each on a local backend
 def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuError | None:
     """Return lagpu's error for one of NumPy; local backends raise named errors already."""
     return out_of_memory(error, method, backend.name) if isinstance(error, MemoryError) else None

@@ -59,15 +59,6 @@ class LocalEngine:
         The number of pieces, at least 1.
     devices : sequence of Device, optional
         The device of each piece, if each has one whose memory kernels of the others can address.
-
-    Attributes
-    ----------
-    local : sequence of int
-        The numbers of the pieces of this process, rising, from ``0 .. size-1``.
-    sent : int
-        Bytes that pieces of this process have sent to other pieces so far.
-    between_devices : bool
-        Whether it can exchange arrays of the pieces' devices.
     """
 
     alone = True  # whether all pieces are in this process
@@ -76,9 +67,10 @@ class LocalEngine:
     def __init__(self, size: int, devices: Sequence[Device] = ()) -> None:
         self.size = size
         self._devices = tuple(devices)
+        #: The numbers of the pieces of this process, rising, from ``0 .. size-1``.
         self.local: Sequence[int] = range(size)
-        self.sent = 0
-        self.between_devices = bool(devices)
+        self.sent = 0  #: Bytes that pieces of this process have sent to other pieces so far.
+        self.between_devices = bool(devices)  #: Whether it exchanges arrays of the devices.
 
     @property
     def turn(self) -> int:
@@ -146,10 +138,7 @@ def _nbytes(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-# ------------------------------------------------------------------------------------------
-# MPI: arrays as bytes.
-
-
+# ----------------------------------------------------------------------------- MPI: arrays as bytes
 _WORD = 8  # each array begins at a multiple of so many bytes, as the widest type needs
 
 
@@ -486,10 +475,7 @@ def _late(where: str, seconds: float) -> GridTimeout:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it.
-
-
+# -------------- Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it
 _QUOTED = 80  # letters of a phrase in an error
 
 

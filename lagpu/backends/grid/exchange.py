@@ -42,10 +42,7 @@ _NUMBERED = 2**63  # positions, at least, that are sent by row and column instea
 _COLLECTED = 40  # bytes of an entry without its values, as it is received, sorted and stored
 
 
-# ------------------------------------------------------------------------------------------
-# Messages on the host: a set of positions, and their values, or the one value of all.
-
-
+# -------------- Messages on the host: a set of positions, and their values, or the one value of all
 def packed(vertices: Array, size: int, form: str = "shorter") -> Array:
     """Return a set of positions as a message: a list, or a bitmap up to the last one, of bytes.
 
@@ -130,10 +127,7 @@ def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
     return (*from_numbers(shape, numbers), values)
 
 
-# ------------------------------------------------------------------------------------------
-# Operands are sent to the pieces that need them.
-
-
+# --------------------------------------------------- Operands are sent to the pieces that need them
 def _at_homes(pieces: Pieces, need: Need, make: Callable[[int, Backend, int], Handle]) -> list[Any]:
     """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
     keys, made = [(id(place), need.part[p]) for _, p, place in pieces], {}
@@ -216,10 +210,7 @@ def spread(
     return _at_homes(pieces, need, made)
 
 
-# ------------------------------------------------------------------------------------------
-# Masks are sent to the pieces that find partial results, which then find and send no others.
-
-
+# ------------- Masks are sent to the pieces that find partial results, which then find no others
 def masks_for(
     pieces: Pieces,
     s: Statement,
@@ -289,10 +280,7 @@ def pays(count: int, left_out: int, size: int, expected: float, width: int) -> b
     return length(count, size) + 1 < saved
 
 
-# ------------------------------------------------------------------------------------------
-# Partial results are sent to their owners, who add them up.
-
-
+# ---------------------------------------- Partial results are sent to their owners, who add them up
 def folded(
     pieces: Pieces,
     local: Sequence[Operation],
@@ -363,10 +351,7 @@ def _terms_on_host(
     ]
 
 
-# ------------------------------------------------------------------------------------------
-# The same between devices: vectors and bitmap matrices whose owners have blocks in turn.
-
-
+# ----------- The same between devices: vectors and bitmap matrices whose owners have blocks in turn
 class Part(NamedTuple):
     """A part as a message on a device: presence bits or a list, whichever is shorter."""
 

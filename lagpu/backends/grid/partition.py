@@ -108,20 +108,13 @@ class Partition:
     """Ownership of the indices of a dimension: blocks of `block`, block-cyclic over the pieces.
 
     Each index has one owner, and a position among the owner's indices. Indices are 64-bit. In a
-    `Layout` a piece of a partition may be several pieces of the grid.
-
-    Attributes
-    ----------
-    size, pieces, block : int
-        Indices; pieces (a piece may own no index); indices of a block.
-    new : Shuffle or Ranks, optional
-        New numbers of the indices, by which they are distributed.
+    `Layout` a piece of a partition may be several pieces of the grid, or own no index.
     """
 
-    size: int
+    size: int  #: Indices.
     pieces: int
-    block: int
-    new: Shuffle | Ranks | None = None
+    block: int  #: Indices of a block.
+    new: Shuffle | Ranks | None = None  #: New numbers, by which indices are distributed.
 
     @property
     def rises(self) -> bool:
@@ -331,34 +324,11 @@ def needed(layout: Layout, dim: int) -> Need:
     return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
 
 
-# ------------------------------------------------------------------------------------------
-
-
 MADE_BITS = 20  # of an object's number, for those that one statement makes
 
 
 class GridHandle:
-    """A vector or a matrix whose last dimension is distributed to the pieces.
-
-    Attributes
-    ----------
-    parts : list of Handle
-        For each local piece its part, a handle of the piece's place: of a vector the entries, of a
-        matrix the columns that the piece owns, numbered by their positions there.
-    dtype, shape
-        Type of the values, and the size of each dimension of the whole.
-    number : int
-        In a job the same in every process: the statement that made the object, and its number among
-        the objects of that statement.
-    symmetric : bool or None
-        Whether the matrix equals its transpose, once known.
-    turned : GridHandle or None
-        The transpose, once an operation has needed it.
-    count : int or None
-        The entries of the whole where that needs no message: of a new vector, and of one entry.
-    copies : dict
-        The copy on each sub-cluster of one device, by its number, where there was room to keep it.
-    """
+    """A vector or a matrix whose last dimension is distributed to the pieces."""
 
     __slots__ = (
         "__weakref__", "copies", "count", "dtype", "number", "parts", "shape", "symmetric",
@@ -366,16 +336,23 @@ class GridHandle:
     )  # fmt: skip
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
-        self.dtype = dtype
+        self.dtype = dtype  #: Type of the values.
+        #: In a job the same in every process: the statement that made the object, and its number
+        #: among the objects of that statement.
         self.number = 0
         self._take(list(parts), shape)
 
     def _take(self, parts: list[Handle], shape: tuple[int, ...]) -> None:
+        #: The entries of the whole where that needs no message: of a new vector, and of one entry.
         self.count: int | None = None
-        self.symmetric: bool | None = None
-        self.turned: GridHandle | None = None
+        self.symmetric: bool | None = None  #: Whether the matrix equals its transpose, once known.
+        self.turned: GridHandle | None = None  #: The transpose, once an operation has needed it.
+        #: The copy on each sub-cluster of one device, by its number, where there was room.
         self.copies: dict[int, Handle] = {}
-        self.parts, self.shape = parts, shape
+        #: For each local piece its part, a handle of its place: of a vector the entries, of a
+        #: matrix the columns that the piece owns, numbered by their positions there.
+        self.parts = parts
+        self.shape = shape  #: The size of each dimension of the whole.
 
     def become(self, other: GridHandle) -> None:
         """Take the parts and the shape of a new handle; facts about the earlier ones go first."""

@@ -42,10 +42,7 @@ Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
 
-# ------------------------------------------------------------------------------------------
-# One statement on all processes of a grid: done everywhere, or nowhere.
-
-
+# ---------------------------- One statement on all processes of a grid: done everywhere, or nowhere
 def done_together(
     engine: MpiEngine,
     name: str,
@@ -97,9 +94,6 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
         return self.pieces.run(method.__name__, work, given)
 
     return run
-
-
-# ------------------------------------------------------------------------------------------
 
 
 class _Locks:
@@ -472,10 +466,7 @@ def by_columns(entries: Entries) -> Entries:
     return tuple(array[order] for array in entries)
 
 
-# ------------------------------------------------------------------------------------------
-# Redistribute a matrix in the order of its vertices' degrees, from device to device.
-
-
+# --------------- Redistribute a matrix in the order of its vertices' degrees, from device to device
 DeviceArrays = tuple[Any, ...]
 _CHUNK = 1 << 24  # entries at a time
 _BYTES_IN_CHUNK = 80  # of an entry of these

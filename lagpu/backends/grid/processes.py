@@ -133,10 +133,7 @@ def _words(x: Any) -> str:
     return found if len(found) <= _LONGEST else f"{found[:_LONGEST]}..."
 
 
-# ------------------------------------------------------------------------------------------
-# The processes synchronize before they send anything, so an error of one reaches all.
-
-
+# -------------- The processes synchronize before they send anything, so an error of one reaches all
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 T = TypeVar("T")
 _INLINE = 168  # bytes: a short message is sent in the header

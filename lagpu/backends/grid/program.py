@@ -66,11 +66,9 @@ def plan_program(
 def _why_no_vectors(s: Statement) -> str:
     """Return why a statement is not one on vectors, or an empty string."""
     operation: Any = s.operation
-    vectors = [x for x in operands_of(operation) if type(x) is not ops.ScalarValue]
-    vectors += [] if s.writes_scalar else [s.out]
-    if isinstance(operation, ops.Multiply):
-        vectors = [operation.operand, s.out]
-    return "the body has matrices beside those of products" if any(map(_is_matrix, vectors)) else ""
+    read = [operation.operand] if isinstance(operation, ops.Multiply) else operands_of(operation)
+    has_matrix = any(_is_matrix(x) for x in (*read, s.out) if type(x) is not ops.ScalarValue)
+    return "the body has matrices beside those of products" if has_matrix else ""
 
 
 def _is_matrix(x: Any) -> bool:
@@ -312,11 +310,17 @@ class GridProgram:
 
     def _numbering(self, size: int) -> Numbered:
         """Return the numbering of a size, and its tables on each local piece."""
-        by = self._pieces.partition(size)
-        kept: dict[Partition, Numbered] = self._pieces.numberings
+        by, kept = self._pieces.partition(size), self._pieces.numberings
         if by not in kept:
-            kept[by] = _numbering(self._pieces, by)
-        return kept[by]
+            slots, tables = slots_of(by), list[tuple[Array | None, Array | None]]()
+            has_tables = slots.of_vertex is not None
+            for _, _, place in self._pieces:
+                with place.device.alone():
+                    upload: Any = place.device.from_host if has_tables else lambda _: None
+                    tables.append((upload(slots.of_vertex), upload(slots.names)))
+            count = slots.words * BITS if has_tables else by.size
+            kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
+        return cast(Numbered, kept[by])
 
     def _whole(self, x: GridHandle) -> list[Handle]:
         """Return a small vector on each local piece."""
@@ -353,17 +357,6 @@ def _vectors_of(
 
 def _size(x: Any) -> int:
     return 0 if type(x) is ops.ScalarValue or _is_matrix(x) else int(x.size)
-
-
-def _numbering(pieces: Pieces, by: Partition) -> Numbered:
-    slots, tables = slots_of(by), list[tuple[Array | None, Array | None]]()
-    has_tables = slots.of_vertex is not None
-    for _, _, place in pieces:
-        with place.device.alone():
-            upload: Any = place.device.from_host if has_tables else lambda _: None
-            tables.append((upload(slots.of_vertex), upload(slots.names)))
-    count = slots.words * BITS if has_tables else by.size
-    return Numbering(by.size, count, slots.run, has_tables), tables
 
 
 # ------------------------------------------------------------------------------------------
@@ -419,13 +412,8 @@ class OnOnePiece:
         place = pieces.places[0]
         self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
         if not isinstance(self.inner, Rejection):
-            self.name = self.inner.name
+            self.name, self.nbytes = self.inner.name, self.inner.nbytes
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
-
-    @property
-    def nbytes(self) -> int:
-        """See `FusedLoop`."""
-        return int(cast(Any, self.inner).nbytes)
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
         """Run the loop to its end."""

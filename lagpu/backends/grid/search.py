@@ -43,24 +43,14 @@ class Slots(NamedTuple):
     """The bits of the vertices in the words of a frontier.
 
     The words of a piece hold no vertex of another one, so each has one writer.
-
-    Attributes
-    ----------
-    vertices, words : int
-        How many there are of all pieces; words are a multiple of 4.
-    run : int
-        ``1 << run`` consecutive words are of one piece.
-    room : int
-        The most vertices that a piece has.
-    of_vertex, names : array of INT32 or None
-        The slot of each vertex, and the vertex of each slot; None where both are the same number,
-        as in blocks of whole words.
     """
 
-    vertices: int
-    run: int
-    words: int
-    room: int
+    vertices: int  #: Of all pieces.
+    run: int  #: ``1 << run`` consecutive words are of one piece.
+    words: int  #: Of all pieces, a multiple of 4.
+    room: int  #: The most vertices that a piece has.
+    #: array of INT32: the slot of each vertex, and the vertex of each slot; None where both are the
+    #: same number, as in blocks of whole words.
     of_vertex: np.ndarray[Any, Any] | None
     names: np.ndarray[Any, Any] | None
 
@@ -112,23 +102,13 @@ def _words_of(by: Partition) -> tuple[int, int]:
 
 
 class RowSlots(NamedTuple):
-    """Places in the windows of pieces in rows and columns; see `Places` in search/rows.cu.
+    """Places in the windows of pieces in rows and columns; see `Places` in search/rows.cu."""
 
-    Attributes
-    ----------
-    run : int
-        ``1 << run`` consecutive words are of one piece.
-    own, sources, targets : int
-        Words of a piece, of those of a column, and of those of a row; multiples of 4.
-    room : int
-        Vertices of a list.
-    """
-
-    run: int
-    own: int
-    sources: int
-    targets: int
-    room: int
+    run: int  #: ``1 << run`` consecutive words are of one piece.
+    own: int  #: Words of a piece; these numbers of words are multiples of 4.
+    sources: int  #: Words of the pieces of a column.
+    targets: int  #: Words of the pieces of a row.
+    room: int  #: Vertices of a list.
 
     def window_words(self, pieces: int, value_bytes: int) -> int:
         """Return the u64 of a window."""
@@ -147,28 +127,15 @@ def row_slots(by: Partition, grid: tuple[int, int], long: bool) -> RowSlots:
 
 
 class Kind(NamedTuple):
-    """The kind of a search, alike on all pieces.
+    """The kind of a search, alike on all pieces."""
 
-    Attributes
-    ----------
-    structure : tuple
-        What its kernel is made for; of one structure all searches may run, or none.
-    sums, iso : bool
-        Whether products of one level add up; whether every product is 1.
-    value_bytes : int
-        Bytes of the value that a piece sends with each vertex, if products read it; else 0.
-    keep : bool
-        Whether the frontier's values are stored.
-    system : System or None
-        How pieces in rows and columns search.
-    """
-
+    #: What its kernel is made for; of one structure all searches may run, or none.
     structure: tuple[Any, ...]
-    sums: bool
-    iso: bool
-    value_bytes: int
-    keep: bool
-    system: systems.System | None
+    sums: bool  #: Whether products of one level add up.
+    iso: bool  #: Whether every product is 1.
+    value_bytes: int  #: Of the value that is sent with each vertex, if products read it; else 0.
+    keep: bool  #: Whether the frontier's values are stored.
+    system: systems.System | None  #: How pieces in rows and columns search.
 
 
 def _long(system: systems.System) -> bool:
@@ -227,17 +194,6 @@ class PieceSpace:
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
     hold itself. The piece has position `k` among the local ones.
-
-    Attributes
-    ----------
-    degrees : array of u32
-        Edges that leave each own vertex, to any piece; the `_Space` sets them.
-    words : tuple of array of u32
-        The two buffers of all slots' words in the own window; the `_Space` sets them.
-    targets : int
-        How many own vertices edges lead to.
-    reach : int
-        Own vertices after these have no predecessors, so no search finds them.
     """
 
     def __init__(self, k: int, part: CscMatrix, slots: Slots | RowSlots, degree: float) -> None:
@@ -252,9 +208,12 @@ class PieceSpace:
         predecessors, successors = self.forms(part)
         self._push = workspaces.push_space(successors)
         self._pull = workspaces.pull_space(predecessors, successors)
+        #: Edges that leave each own vertex, to any piece, u32, and the two buffers of all slots'
+        #: words in the own window; the `_Space` sets them.
         self.degrees: Array = None
         self.words: tuple[Array, Array] = (None, None)
-        self.targets = self._pull.targets
+        self.targets = self._pull.targets  #: How many own vertices edges lead to.
+        #: Own vertices after these have no predecessors, so no search finds them.
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self._visited = xp.empty(nwords(own), np.uint32)
         self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
@@ -466,10 +425,7 @@ def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> C
     return made
 
 
-# ------------------------------------------------------------------------------------------
-# A recorded loop as such a search.
-
-
+# ----------------------------------------------------------------- A recorded loop as such a search
 def searches(pieces: Pieces) -> bool:
     """Whether the pieces are on devices with kernels of their own."""
     return all(isinstance(place, GpuBackend) for place in pieces.places)
@@ -591,30 +547,17 @@ def _why_not_here(
 
 
 class _Space:
-    """What the searches of one grid matrix keep: a space for each piece, and the windows.
-
-    Attributes
-    ----------
-    kinds : dict
-        The kind of each structure that was searched.
-    own : dict
-        The vertices of each local piece.
-    degree : float
-        The mean entries of a column.
-    lasts : bool
-        Whether a search may take long.
-    targets, behind : int, float
-        How many vertices edges lead to, and their mean edges that leave them, over all edges.
-    """
+    """What the searches of one grid matrix keep: a space for each piece, and the windows."""
 
     def __init__(self, pieces: Pieces, A: GridHandle, kind: Kind) -> None:
         self.value_bytes, system = kind.value_bytes, kind.system
-        self.kinds: dict[tuple[Any, ...], Kind] = {}
+        self.kinds: dict[tuple[Any, ...], Kind] = {}  #: Of each structure that was searched.
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
+        #: Whether a search may take long.
         self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
         by, engine, layout = pieces.partition(self.n), pieces.engine, pieces.layout(A.shape)
-        self.own = {k: by.count(p) for k, p, _ in pieces}
+        self.own = {k: by.count(p) for k, p, _ in pieces}  #: Vertices of each local piece.
         slots: Slots | RowSlots = (
             slots_of(by) if system is None else row_slots(by, pieces.grid, _long(system))
         )
@@ -647,6 +590,7 @@ class _Space:
                 self.of_piece[k].degrees = out
                 if system is None:
                     walks.append(float(xp.multiply(into[k], out, dtype=np.float64).sum()))
+        #: How many vertices edges lead to, and their mean edges that leave them, over all edges.
         self.targets = int(engine.sum([space.targets for space in self.of_piece]))
         self.behind = engine.sum(walks) / max(self.nvals, 1) if walks else 0.0
         devices = [place.device for place in pieces.places]

@@ -166,10 +166,7 @@ def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# Element-wise operations: each piece by itself; operators of indices see the global ones.
-
-
+# ---------- Element-wise operations: each piece by itself; operators of indices see the global ones
 def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
     left, right = (
@@ -203,10 +200,7 @@ def reads_indices(op: Operation) -> bool:
     return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
 
 
-# ------------------------------------------------------------------------------------------
-# Indexing: entries are sent to the owners of their places in the result.
-
-
+# --------------------------- Indexing: entries are sent to the owners of their places in the result
 def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
     """Assign at the own indices."""
     x = pieces.turned(op.operand) if op.transposed else op.operand

@@ -19,10 +19,7 @@ from lagpu.operations import Statement
 SPACE = "search of pieces"  # what a search that names no system is called
 
 
-# ------------------------------------------------------------------------------------------
-# Policies.
-
-
+# ----------------------------------------------------------------------------------------- Policies
 _CHOICES = {
     "rule": ("push", "ratio", "edges"),
     "messages": (*FORMS, "direction"),
@@ -34,26 +31,17 @@ _NUMBERS = ("ratio", "alpha", "beta")
 
 @dataclass(frozen=True)
 class System:
-    """A search of many pieces by a paper.
+    """A search of many pieces by a paper."""
 
-    Attributes
-    ----------
-    rule : str
-        ``"push"`` at each level; ``"ratio"``: each piece by itself pulls where its frontier over
-        its unvisited vertices is at least `ratio`; ``"edges"``: all pieces alike, by `alpha` and
-        `beta` over the sums of all.
-    messages : str
-        Sets of vertices are sent as a ``"list"``, as a ``"bitmap"``, or as the ``"shorter"`` of the
-        two, message by message; ``"direction"``: lists in a level that pushes, else bitmaps.
-    parents : str
-        ``"sent"`` with each vertex, or requested ``"late"``: after the last level.
-    share : str
-        ``"yes"``: before it pulls, a row of pieces gets the vertices that the owners have visited.
-    """
-
+    #: ``"push"`` at each level; ``"ratio"``: each piece by itself pulls where its frontier over its
+    #: unvisited vertices is at least `ratio`; ``"edges"``: all pieces alike, by `alpha` and `beta`
+    #: over the sums of all.
     rule: str
+    #: Sets of vertices are sent as a ``"list"``, as a ``"bitmap"``, or as the ``"shorter"`` of the
+    #: two, message by message; ``"direction"``: lists in a level that pushes, else bitmaps.
     messages: str
-    parents: str
+    parents: str  #: ``"sent"`` with each vertex, or requested ``"late"``: after the last level.
+    #: ``"yes"``: before it pulls, a row of pieces gets the vertices that the owners have visited.
     share: str
     ratio: float = planner.BFS2D_RATIO
     alpha: float = planner.BEAMER[0]
@@ -117,10 +105,7 @@ def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Pr
     return product._replace(policy=ratio if system.rule == "ratio" else edges)
 
 
-# ------------------------------------------------------------------------------------------
-# Which loops are such a search.
-
-
+# -------------------------------------------------------------------- Which loops are such a search
 def without_system(
     statements: Sequence[Statement],
 ) -> tuple[str, System | None, Sequence[Statement]]:

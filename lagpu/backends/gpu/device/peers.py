@@ -39,17 +39,6 @@ class Peers:
         For each device the address there of the window of each piece, if other processes have some.
     first : int
         The number of the first piece of this process.
-
-    Attributes
-    ----------
-    patience : int
-        Nanoseconds that a device waits for another one.
-    count : int
-        The pieces of all processes.
-    addresses, results : list of array of u64
-        For each device the addresses of all windows, and where its kernel reports: on the host.
-    ready : bool
-        Whether the posts are as a run expects them; `clear` makes them so.
     """
 
     def __init__(
@@ -59,12 +48,13 @@ class Peers:
         everywhere: Sequence[Sequence[int]] = (),
         first: int = 0,
     ) -> None:
-        self.patience = PATIENCE
+        self.patience = PATIENCE  #: Nanoseconds that a device waits for another one.
         self._devices, self._windows, self._first = tuple(devices), tuple(windows), first
-        self._epoch, self.ready = 0, True
+        #: Whether the posts are as a run expects them; `clear` makes them so.
+        self.ready, self._epoch = True, 0
         where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
-        self.addresses: list[Array] = []
-        self.results: list[Array] = []
+        self.addresses: list[Array] = []  #: Of all windows, u64, for each device.
+        self.results: list[Array] = []  #: Where the kernel of each reports: u64 on the host.
         self._seen: list[memoryview] = []
         self.nbytes = sum(int(window.nbytes) for window in windows)
         for device, known in zip(devices, everywhere or [where] * len(where), strict=True):
@@ -73,7 +63,7 @@ class Peers:
                 result, seen = device.pinned_zeros(_RESULTS)
             self.results.append(result)
             self._seen.append(seen)
-        self.count = len(self.addresses[0])
+        self.count = len(self.addresses[0])  #: The pieces of all processes.
 
     def arguments(self, k: int) -> dict[str, Any]:
         """Return what a kernel takes of the k-th piece of this process, by name."""

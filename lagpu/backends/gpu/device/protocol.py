@@ -167,61 +167,32 @@ class Device(Protocol):
     ``_wait_for``, which no observer sees, and all methods below that do nothing; some others are
     those of a device whose launches have ended when they return. An observer has methods of these
     names, but for ``_compiled``, and ``prepared``, which are called in their place.
-
-    Attributes
-    ----------
-    name : str
-        ``"cuda:0"`` or ``"sim"``.
-    xp : module
-        The array library, ``cupy`` or ``numpy``: allocation and plumbing only.
-    compile_ms : float
-        Milliseconds spent so far on compiling and loading kernels.
-    lock : context manager
-        Held while statements or loops use the device, its counters and the forms of its matrices.
-    observers : dict
-        The observer of each thread that has one, by the thread's number.
-    errors : tuple of type
-        What the libraries under the device raise when it fails, besides MemoryError.
-    began : bool
-        Set by `run` when a launch cannot be taken back any more: an exception after that, as of an
-        interrupt, finds the kernel launched.
-    enter : callable or None
-        Called by a thread that has taken the lock, before it uses the device.
-    stop : (array of u64, memoryview)
-        A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
-    returns_early : bool
-        Whether a launch returns before its kernel has ended.
-    lasting : bool
-        Whether a loop may be running that looks at `stop`; see `let_run`.
-    limits : Limits
-        The sizes of launches.
-    resident_threads : int
-        Most threads that run at once.
-    dynamic_shared_bytes : int
-        Most bytes of shared memory that a launch can have.
-    cluster_blocks : int
-        Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
-    prepared_launch : type
-        What `prepare` returns.
     """
 
-    name: str
-    xp: Any
-    compile_ms: float
+    name: str  #: ``"cuda:0"`` or ``"sim"``.
+    xp: Any  #: The array library, ``cupy`` or ``numpy``: allocation and plumbing only.
+    compile_ms: float  #: Milliseconds spent so far on compiling and loading kernels.
+    #: Held while statements or loops use the device, its counters and the forms of its matrices.
     lock: AbstractContextManager[Any]
-    observers: dict[int, Any]
+    observers: dict[int, Any]  #: The observer of each thread that has one, by its number.
+    #: A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
     stop: tuple[Array, memoryview]
-    resident_threads: int
-    dynamic_shared_bytes: int
+    resident_threads: int  #: Most threads that run at once.
+    dynamic_shared_bytes: int  #: Most bytes of shared memory that a launch can have.
+    #: Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
     cluster_blocks: int
+    #: What the libraries under the device raise when it fails, besides MemoryError.
     errors: tuple[type[Exception], ...] = ()
+    #: Called by a thread that has taken the lock, before it uses the device.
     enter: Callable[[], None] | None = None
+    #: Set by `run` when a launch cannot be taken back any more: an exception after that, as of an
+    #: interrupt, finds the kernel launched.
     began: bool = False
-    returns_early: bool = False
-    lasting: bool = False
+    returns_early: bool = False  #: Whether a launch returns before its kernel has ended.
+    lasting: bool = False  #: Whether a loop may run that looks at `stop`; see `let_run`.
     _ends_loops: bool = False
-    limits: Limits = CUDA_LIMITS
-    prepared_launch: type[CheckedLaunch] = CheckedLaunch
+    limits: Limits = CUDA_LIMITS  #: The sizes of launches.
+    prepared_launch: type[CheckedLaunch] = CheckedLaunch  #: What `prepare` returns.
     _functions: dict[Kernel, Any]
 
     __hash__: Any = object.__hash__

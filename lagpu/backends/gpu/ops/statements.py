@@ -33,8 +33,7 @@ def _there(runtime: Runtime, indices: Array | None) -> Any:
 
 # ------------------------------------------------------------------------------- of vectors
 def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
-    region = None if op.indices is None else _region(runtime, w, op.indices)
-    elementwise.assign_value(w, desc, op.value, region)
+    elementwise.assign_value(w, desc, op.value, _region(runtime, w, op.indices))
 
 
 def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) -> None:

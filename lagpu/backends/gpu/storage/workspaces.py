@@ -25,16 +25,8 @@ Array = Any
 class PushSpace:
     """Lists of columns, for the strategies that start from a vector's entries.
 
-    Attributes
-    ----------
-    vertex : array, (`list_room`,)
-        A listed column.
-    start, degree : array, (ncols,)
-        The place and number of its entries, made at the first use; `start` serves as offsets too.
-    chunks : array of u64
-        Room for the chunks of all long columns, and one more.
-    barrier, shares : array
-        The barrier of the grid, and two numbers a block.
+    `start` and `degree`, (ncols,), have the place and the number of a column's entries, made at the
+    first use; `start` serves as offsets too.
     """
 
     def __init__(self, A: stores.CscMatrix) -> None:
@@ -44,10 +36,10 @@ class PushSpace:
         count = self.num_chunks = count_parts(A.device, A.col_ptr, SMALL, CHUNK) + 1
         self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
-        self.vertex = xp.empty(list_room(n), np.int32)
-        self.chunks = xp.empty(count, np.uint64)
+        self.vertex = xp.empty(list_room(n), np.int32)  #: A listed column.
+        self.chunks = xp.empty(count, np.uint64)  #: Those of all long columns, and one more.
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
-        self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)
+        self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)  #: Two numbers a block.
         self._groups: dict[int, Array] = {}
 
     @functools.cached_property
