@@ -12,6 +12,7 @@ from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile import Runtime
+from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords, specialised
 from lagpu.backends.gpu.storage.workspaces import index_types
@@ -175,9 +176,10 @@ def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:
     """Return a vector as long as `like` with entry k of `u` at ``indices[k]``."""
     where, packed = u.listed()
     made = VectorStore(like.device, like.counters, u.dtype, like.size)
-    target = indices[where]
-    order = like.device.xp.argsort(target)
-    made.set_sparse(target[order], None if packed is None else packed[order], u.iso)
+    take = functools.partial(stores.gather, like.device)
+    target = take(indices, where)
+    order = like.device.order_of(target)
+    made.set_sparse(take(target, order), None if packed is None else take(packed, order), u.iso)
     return made
 
 

@@ -287,13 +287,14 @@ def _select(runtime: Runtime, op: ops.Select) -> Store:
     store = op.operand.store
     if isinstance(store, BitmapMatrix) and op.op.name.startswith("value"):
         return _on_entries(store, store.dtype, "select", runtime, op, operand=store.entries)
-    A = op.operand.csc()
-    mirrored = op.op in _MIRRORED and not op.thunk
-    if mirrored and A.facts.get(op.op.name):  # known to keep all entries
+    A: CscMatrix = op.operand.csc()
+    mirrored, known = op.op in _MIRRORED and not op.thunk, f"{op.op.name} keeps all"
+    if mirrored and A.facts.get(known):
         made = A.with_values(A.dtype, A.values, A.iso)
     else:
         made = forms.take(A, elementwise.kept_places(A, op.op, op.thunk))
-        A.facts[op.op.name] = mirrored and made.nvals == A.nvals
+        if mirrored:
+            A.facts[known] = made.nvals == A.nvals
     if A.symmetric and (mirrored or not _by_position(op.op)):
         made.symmetric = True
     return made

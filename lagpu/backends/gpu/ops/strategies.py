@@ -289,11 +289,12 @@ def _has_equal_products(A: CscMatrix, u: VectorStore, product: Product) -> bool:
         return False
     if reads_a and A.values is not None:
         return False
+    if not product.result.is_float:
+        return True
     # Of floating-point numbers only 1 is known to be added without rounding.
     ones = (not reads_u or u.number == 1) and (not reads_a or A.number == 1)
-    digits = 2 * np.finfo(product.result.numpy).nmant if product.result.is_float else 0
     multiplies = semiring.multiply.name in ("times", "first", "second", "pair")
-    return not digits or (ones and multiplies and A.nvals < 2 ** (digits // 2))
+    return ones and multiplies and A.nvals < 2 ** int(np.finfo(product.result.numpy).nmant)
 
 
 _EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}

@@ -120,7 +120,6 @@ LEFT = {
     "edge_betweenness_centrality by lengths, 4 sources",
     "ego_graph within 2 edges",
     "floyd_warshall",
-    "k_hop_sizes within 2 edges",
     "k_truss 4",
     "label_propagation by colours",
     "label_propagation of 9 rounds",

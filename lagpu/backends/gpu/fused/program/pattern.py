@@ -161,8 +161,9 @@ def _by_columns(A: CscMatrix) -> tuple[Array, Array, None]:
 def _by_rows(A: CscMatrix) -> tuple[Array, Array, Array]:
     """Return the rows as lists: where each begins, its columns, and which entries these are."""
     device = A.device
-    order = device.xp.argsort(A.row_idx, kind="stable")
+    order = device.order_of(A.row_idx)
     rows = stores.gather(device, A.row_idx, order, np.int32)
     columns = stores.gather(device, A.columns(), order, np.int32)
     starts = stores.lower_bounds(device, rows, A.shape[0] + 1)
-    return stores.as_type(device, starts, np.int32), columns, order.astype(np.int32)
+    starts, order = (stores.as_type(device, x, np.int32) for x in (starts, order))
+    return starts, columns, order
