@@ -252,7 +252,7 @@ class _Kept:
         #: to queue a statement.
         self.rooms: list[Any] | None = []
         #: Of the vectors and matrices of the last run, if its launch can come again with them.
-        self.stamps: list[int] | None = None
+        self.stamps: list[Any] | None = None
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
