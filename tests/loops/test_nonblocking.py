@@ -220,7 +220,8 @@ def test_batches_alike_on_other_objects(place):
                 assert ours[name].to("cpu").isequal(theirs[name]), (turn, names, name)
 
 
-def test_a_launch_comes_again(place, monkeypatch):
+@pytest.mark.parametrize("scalar", [False, True])
+def test_a_launch_comes_again(place, monkeypatch, scalar):
     """With new numbers alone, until something replaces the arrays of a vector or of the matrix."""
     came, launch = [], place.device.prepared_launch
     again = launch.again
@@ -267,10 +268,11 @@ def test_a_launch_comes_again(place, monkeypatch):
                     change(x)
                     x["u"].wait()
                 A, u, v, w, s = x["A"], x["u"], x["v"], x["w"], x["s"]
-                s << 0.5 + k
+                if scalar:
+                    s << 0.5 + k
                 w(u.S) << semiring.plus_second(u @ A)
                 u << w.apply(binary.min, right=float(k))
-                u << u * s
+                u << u * (s if scalar else 0.5 + k)
                 u << u.ewise_add(v, binary.max)
                 x["nvals"] = u.nvals
             assert ours["nvals"] == theirs["nvals"]

@@ -19,14 +19,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import compile_for, compiled
-from lagpu.backends.gpu.device.protocol import (
-    CheckedLaunch,
-    Device,
-    HostNotification,
-    How,
-    Timer,
-    give_way,
-)
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -102,9 +95,9 @@ SLOT: dict[Any, str] = {
 class Packed:
     """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
-    Arguments are adjacent in the buffer, so one call packs them, or the last `each` of those named
-    first; the driver gets the address of each. A launch has at most `most` blocks; `known` has the
-    places of arrays among the arguments, by the types of all.
+    Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
+    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
+    by the types of all.
     """
 
     def __init__(
@@ -116,7 +109,6 @@ class Packed:
         most: int,
         names: Sequence[str],
         fixed: Sequence[Any] = (),
-        each: int = 0,
     ) -> None:
         self.function, self.most = function, most
         self.known: dict[Any, list[tuple[int, Any]]] = {}
@@ -133,32 +125,23 @@ class Packed:
         self.buffer = buffer
         self.places = np.empty(max(1, len(names)), np.uint64)  # kept: the driver has their address
         self.places[order] = buffer.ctypes.data + 8 * np.arange(len(names), dtype=np.uint64)
+        self.pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
         block, cooperative, shared = how
         driver = device.xp.cuda.driver
         self._start: Any = driver.launchCooperativeKernel if cooperative else driver.launchKernel
         end = () if cooperative else (0,)
         self._before = (1, 1, block, 1, 1, shared)
         self._after = (self.places.ctypes.data, *end)
-        rest, begin = struct.Struct("<" + "".join(codes[split - each : split])), split - each
-        pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
-        #: Of all that varies, and of the last ones: what packs them, where, and the pointers.
-        self.all = varying.pack_into, 0, pointers
-        of_rest = [k - begin for k in pointers if k >= begin]
-        self.last = rest.pack_into, varying.size - rest.size, of_rest
-        self._errors = driver.CUDADriverError
+        self._pack, self._errors = varying.pack_into, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
         self._device, self._kernel = device, kernel
 
-    def launch(self, grid: int, values: Sequence[Any], part: Any = None) -> None:
-        """Run the kernel on the current stream with these addresses and numbers.
-
-        They are those of the `part`, which is `all` or `last`.
-        """
+    def launch(self, grid: int, values: Sequence[Any]) -> None:
+        """Run the kernel on the current stream with these addresses and numbers."""
         stream, device = self._current_stream().ptr, self._device
-        pack, begin, _ = part or self.all
         try:
             with device.launching:  # the driver has read the buffer when it returns
-                pack(self.buffer, begin, *values)
+                self._pack(self.buffer, 0, *values)
                 device.began = True  # Python looks for signals after the next call, not before it
                 self._start(self.function, grid, *self._before, stream, *self._after)
         except self._errors as error:
@@ -173,6 +156,7 @@ class CudaLaunch(CheckedLaunch):
     packed: Packed | None = None  # from the second call on
     _grid: int
     _in_order: Any  # gets the values of `varying` from the arguments of a call
+    _values: list[Any]  # numbers and addresses of the last call
 
     def __call__(self, new: dict[str, Any]) -> None:
         """Run it with these arguments and the fixed ones."""
@@ -193,23 +177,25 @@ class CudaLaunch(CheckedLaunch):
         self._in_order = several or (lambda new: [new[name] for name in self.varying])
         names, fixed = [*self.varying, *self.fixed], [*self.fixed.values()]
         of = self.device, self.kernel, ready.function, self.how, ready.most
-        self.packed = Packed(*of, names, fixed, self.each)
+        self.packed = Packed(*of, names, fixed)
 
     def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
-        self._pack(packed, self._in_order(new), packed.all)
+        self._start(packed, [*self._in_order(new)], packed.pointers)
         self.repeats = True
 
     def again(self, values: Sequence[Any]) -> None:
         """See `CheckedLaunch`."""
         assert self.packed is not None
-        self._pack(self.packed, values, self.packed.last)
+        first = len(self.varying) - len(values)
+        arrays = [k for k in self.packed.pointers if k >= first]
+        self._start(self.packed, [*self._values[:first], *values], arrays)
 
-    def _pack(self, packed: Packed, given: Sequence[Any], part: Any) -> None:
-        values = [*given]
-        for k in part[2]:
+    def _start(self, packed: Packed, values: list[Any], arrays: Sequence[int]) -> None:
+        for k in arrays:
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
-        packed.launch(self._grid, values, part)
+        packed.launch(self._grid, values)
+        self._values = values
 
 
 def blocks_of_cluster(capability: int) -> int:
@@ -576,7 +562,7 @@ class CudaDevice(Device):
             for _ in range(_GLANCES):
                 if host[2] == serial:
                     return host[0], host[1]
-            give_way()  # other threads may have work for other devices
+            protocol.give_way()  # other threads may have work for other devices
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 

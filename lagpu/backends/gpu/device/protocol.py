@@ -139,7 +139,6 @@ class CheckedLaunch:
         }
         named = {*fixed, *each}
         self.varying = (*[name for name in kernel.names if name not in named], *each)
-        self.each = len(each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it with these arguments and the fixed ones."""

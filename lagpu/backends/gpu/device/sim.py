@@ -53,7 +53,7 @@ class SimLaunch(CheckedLaunch):
     def again(self, values: Sequence[Any]) -> None:
         """See `CheckedLaunch`."""
         names, slots = self.kernel.names, self._packed[2]
-        for name, value in zip(self.varying[-self.each :], values, strict=True):
+        for name, value in zip(self.varying[-len(values) :], values, strict=True):
             _pack(self.kernel, slots, names.index(name), value)
         self.device.run_packed([self._packed], self.threads, self.how)
 

@@ -104,6 +104,7 @@ class Arguments:
         self.vectors: list[tuple[int, int]] = []  # first of three, and the place of the vector
         self.made: list[tuple[int, int, Make]] = []  # first, end, and what makes them
         self.each: list[tuple[int, int, Make]] = []  # these change though no handle's arrays do
+        self.places: list[int] = []  # of the numbers among them
         self.asked: list[tuple[Question[Any], Any]] = []  # with the answers
 
     def fit(self, handles: Sequence[Handle]) -> bool:
@@ -155,6 +156,7 @@ class Parameters:
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
         if type(value) is Number:
+            self.arguments.places.append(value.place)
             return self.made([ctype], lambda run: [run.numbers[value.place]], True)[0]
         if type(value) is ops.CounterRef:
             return f"cast<{ctype}>({self._formula(value.formula)[1]})"
@@ -746,8 +748,7 @@ class Operands:
         stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
         if self.holds(x):
             return stored._replace(held=self._held(x))
-        changes = holds(self._written, x)
-        if not changes and self.params.ask(lambda handles: handles[place].is_number):
+        if not holds(self._written, x) and self.params.ask(lambda at: at[place].is_number):
             return stored._replace(words="", values="")
         return stored
 

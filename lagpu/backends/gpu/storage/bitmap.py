@@ -156,9 +156,10 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
-    def stamp(self) -> int:
-        """See `CscMatrix`."""
-        return self.csc().stamp
+    def stamp(self) -> tuple[int, int | None]:
+        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
+        form = self.csc()
+        return form.stamp, None if form.csr is None else form.csr.stamp
 
     @property
     def symmetric(self) -> bool | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -253,7 +252,7 @@ class _Kept:
         #: to queue a statement.
         self.rooms: list[Any] | None = []
         #: Of the vectors and matrices of the last run, if its launch can come again with them.
-        self.stamps: list[int] | None = None
+        self.stamps: list[Any] | None = None
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
@@ -317,14 +316,31 @@ class Batch(KernelLoop):
         """See `FusedLoop`."""
         return sum(x.bytes_to_write for x in self.written)
 
+    def run(self, log: LoopLog | None = None) -> None:
+        """See `KernelLoop`; without scalars a launch that comes again has nothing to take back."""
+        kept = self._kept
+        if not self._repeats or self._known.scalars:
+            super().run(log)
+            return
+        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
+        given = [numbers[k] for k in kept.program.arguments.places]
+        try:
+            heard, counts = self.device.notification(), kept.counters.take(3)
+            for x in self.written:
+                x.changes()
+            kept.launch.again([*given, counts, heard.memory, heard.serial])
+        except MemoryError:
+            super().run(log)  # which names the error
+        else:
+            self._settle(None, heard, counts)
+
     def _outputs(self) -> Sequence[VectorStore]:
         return () if self._repeats else self.written  # a launch that comes again changes no form
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        kept, device, handles = self._kept, self.device, self._handles
-        scalars = self._scalars()
+        kept, device, scalars = self._kept, self.device, self._scalars()
         numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
-        run = emit.Run(handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
+        run = emit.Run(self._handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
         new = None if self._repeats else self._arguments(run)
         heard, counts = device.notification(), kept.counters.take(3)
         more = counts, heard.memory, heard.serial
@@ -345,22 +361,20 @@ class Batch(KernelLoop):
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
-        rooms = len(kept.rooms or ())
         found = kept.program.arguments.of(run)
-        made = kept.rooms or ()
-        if rooms < len(made) and sum(x.nbytes for x in made) > _MOST_ROOM:
+        if sum(x.nbytes for x in kept.rooms or ()) > _MOST_ROOM:
             kept.rooms = None
         new = {name: found[k] for name, k in kept.varying.items()}
         return new | {"barrier": kept.barrier if run.barrier is None else run.barrier}
 
     def _launch(self, new: dict[str, Any]) -> None:
         """Launch with these arguments, and note if the launch can come again."""
-        kept = self._kept
+        kept, handles = self._kept, self._handles
         kept.stamps = None
         kept.launch(new)
-        if kept.launch.repeats and kept.rooms is not None:
-            with suppress(AttributeError):
-                kept.stamps = [*map(_STAMP, self._handles)]
+        may = kept.launch.repeats and kept.rooms is not None
+        if may and all(hasattr(x, "stamp") for x in handles):
+            kept.stamps = [*map(_STAMP, handles)]
 
     def _scalars(self) -> emit.LoopScalars | None:
         """Return the scalars of the run, or None if there are none."""
