@@ -52,7 +52,6 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-nb_code_prompt_show = "Show"
 nb_code_prompt_hide = "Hide"
 nb_render_markdown_format = "myst"  # of what a cell shows: tables too
 
@@ -140,10 +139,13 @@ def _unlink_shapes(app, doctree):
 
 
 def _describe_pictures(app, doctree):
-    """Let each picture of a cell have words for readers who do not see it."""
+    """Let the picture of a cell have words for readers who do not see it, and name hidden cells."""
     page = Path(app.env.doc2path(app.env.docname)).read_text("utf-8")
     cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
     for cell, said in zip(cells, alternatives.alternatives(page), strict=False):
+        if "hide_mode" in cell:
+            what = "solution" if cell["hide_mode"] == "all" else "code"
+            cell["prompt_show"] = f"Show the {what}"
         for picture in cell.findall(nodes.image):
             picture["alt"] = said
 
