@@ -2,11 +2,12 @@
 
 Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
 
-Of each page it reports what is wider than the window, boxes that scroll sideways and so cut what
-they hold, words that a line break tears, pictures that are missing or have no words, text below 9
-pixels, pictures on a laptop at less than 72 % of their size, whose labels are then too small, cells
-of a table whose sentences have no room, empty items of lists, sentences that lack their last word,
-and markup that is not set.
+Of each page it reports what is wider than the window or too long to find anything, boxes that
+scroll sideways and so cut what they hold, words that a line break tears, links to nothing, pictures
+that are missing or have no words, text and formulas that are small, pictures that are shrunk until
+their labels are, cells of a table whose sentences have no room or that have only a label, empty
+items of lists, sentences that lack their last word, markup that is not set, headings that are not
+larger than those below them, and code whose wrapped lines hide its indentation.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 from pathlib import Path
 
 WIDTHS = (390, 1280)
+LONGEST = 30_000  # pixels of a page; the Python interface, in which a reader searches, has more
 AT_ONCE = 12  # pages for one start of the browser
 LEFT_OUT = {"genindex.html", "search.html", "py-modindex.html"}
 
@@ -30,10 +32,42 @@ LOOK = """
 const pages = PAGES, width = WIDTH, found = {};
 const frame = document.createElement("iframe");
 frame.style = `width:${width}px;height:900px;border:0`;
+function dedents(page, line) {  // does the rest of a line of code begin at its left or before?
+  const words = page.createTreeWalker(line, NodeFilter.SHOW_TEXT), range = page.createRange();
+  for (let first = null, text; (text = words.nextNode()); ) {
+    const at = text.nodeValue.search(/\\S/);
+    if (at < 0) continue;
+    range.setStart(text, at);
+    range.setEnd(text, text.length);
+    for (const box of range.getClientRects()) {
+      first ??= box;
+      if (box.width > 1 && box.top > first.bottom - 2 && box.left <= first.left) return true;
+    }
+  }
+  return false;
+}
 function faults(page) {
   const faults = [], root = page.querySelector("article") || page.body;
   if (page.documentElement.scrollWidth > width)
     faults.push(`is ${page.documentElement.scrollWidth} pixels wide`);
+  if (page.documentElement.scrollHeight > LONGEST && !page.querySelector("dl.py"))
+    faults.push(`is ${page.documentElement.scrollHeight} pixels long`);
+  for (const closed of root.querySelectorAll("details")) closed.open = true;
+  const size = e => parseFloat(getComputedStyle(e).fontSize);
+  const headings = [1, 2, 3].map(k => root.querySelector(`section > h${k}`)).filter(Boolean);
+  for (let k = 1; k < headings.length; k++)
+    if (size(headings[k]) >= size(headings[k - 1]))
+      faults.push(`a heading as large as the one above it: ${headings[k].textContent}`);
+  for (const math of root.querySelectorAll("math"))
+    if (size(math) < 10) faults.push(`small: ${math.textContent}`);
+  for (const link of root.querySelectorAll("a[href^='#']"))
+    if (link.hash && !page.getElementById(decodeURIComponent(link.hash.slice(1))))
+      faults.push(`a link to nothing: ${link.hash}`);
+  for (const line of root.querySelectorAll("pre .line"))
+    if (dedents(page, line)) faults.push(`wraps to its left: ${line.textContent.trim()}`);
+  for (const cell of root.querySelectorAll("td[data-label]"))
+    if (!cell.textContent.trim() && !cell.querySelector("img") && cell.getClientRects().length)
+      faults.push(`a label alone: ${cell.dataset.label}`);
   const words = page.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let text; (text = words.nextNode()); ) {
     const e = text.parentElement;
@@ -61,7 +95,7 @@ function faults(page) {
   for (const img of root.querySelectorAll("img")) {
     const name = img.src.split("/").pop();
     if (!img.naturalWidth) faults.push(`missing: ${name}`);
-    else if (width > 500 && img.width < 0.72 * img.naturalWidth)
+    else if (img.width < (width > 500 ? 0.72 : 0.45) * img.naturalWidth)
       faults.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
     if (img.alt.length < 15 || /[0-9a-f]{20}/.test(img.alt))
       faults.push(`${name} has no words: ${img.alt}`);
@@ -91,6 +125,7 @@ def seen(browser: str, folder: Path, pages: list[str], width: int) -> dict[str, 
     with tempfile.TemporaryDirectory() as private:
         harness = folder / f".look-{width}.html"
         made = LOOK.replace("PAGES", json.dumps(pages)).replace("WIDTH", str(width))
+        made = made.replace("LONGEST", str(LONGEST))
         harness.write_text(made, "utf-8")
         try:
             dom = subprocess.run(

@@ -52,7 +52,6 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-nb_code_prompt_show = "Show"
 nb_code_prompt_hide = "Hide"
 nb_render_markdown_format = "myst"  # of what a cell shows: tables too
 
@@ -80,12 +79,29 @@ _TELEPHONE, _COLUMN = 350, 736  # pixels for a table, on windows of 390 and 1280
 
 
 def _mathml(tex, block=True):
-    return tex2mathml(tex, as_block=block)
+    """Return a formula with the number of its signs, by which a telephone chooses their size."""
+    made = tex2mathml(tex, as_block=block)
+    signs = len(re.sub(r"<[^>]*>|\s", "", made))
+    return made.replace("<math", f'<math style="--signs:{max(signs, 1)}"', 1)
 
 
 def _formula(self, node):
     self.body.append(_mathml(node.astext(), isinstance(node, nodes.math_block)))
     raise nodes.SkipNode
+
+
+_PRE = re.compile(r"(<pre>(?:<span></span>)?)(.*?)\n?(</pre>)", re.S)
+
+
+def _with_lines(found):
+    """Return highlighted code with an element for each line, which knows its indentation."""
+    begin, code, end = found.groups()
+    made = ""
+    for line in code.split("\n"):
+        bare = html.unescape(re.sub(r"<[^>]*>", "", line))
+        indent = len(bare) - len(bare.lstrip())
+        made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
+    return begin + made + end
 
 
 class Translator(HTML5Translator):
@@ -99,6 +115,13 @@ class Translator(HTML5Translator):
         if "label" in node:
             label = html.escape(node["label"])
             self.body[begin] = self.body[begin].replace("<td", f'<td data-label="{label}"', 1)
+
+    def visit_literal_block(self, node):
+        try:
+            super().visit_literal_block(node)
+        except nodes.SkipNode:
+            self.body[-1] = _PRE.sub(_with_lines, self.body[-1])
+            raise
 
     def visit_Text(self, node):
         begin = len(self.body)
@@ -116,10 +139,13 @@ def _unlink_shapes(app, doctree):
 
 
 def _describe_pictures(app, doctree):
-    """Let each picture of a cell have words for readers who do not see it."""
+    """Let the picture of a cell have words for readers who do not see it, and name hidden cells."""
     page = Path(app.env.doc2path(app.env.docname)).read_text("utf-8")
     cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
     for cell, said in zip(cells, alternatives.alternatives(page), strict=False):
+        if "hide_mode" in cell:
+            what = "solution" if cell["hide_mode"] == "all" else "code"
+            cell["prompt_show"] = f"Show the {what}"
         for picture in cell.findall(nodes.image):
             picture["alt"] = said
 
@@ -127,7 +153,8 @@ def _describe_pictures(app, doctree):
 def _mark_columns(app, doctree, page):
     """Give a table's columns of sentences or phrases a class, which keeps them wide.
 
-    A table that is wider than a telephone is stacked there, each cell with its column's heading.
+    A table that is wider than a telephone is stacked there, each cell that says something with
+    its column's heading.
     """
     for table in doctree.findall(nodes.table):
         group = next(iter(table.findall(nodes.tgroup)))
@@ -138,12 +165,15 @@ def _mark_columns(app, doctree, page):
             longest = max(map(len, texts))
             for entry in column if longest > 20 else ():
                 entry["classes"].append("sentences" if longest > 40 else "phrases")
-            for entry in column[1:]:
-                entry["label"] = texts[0]
+            for entry, said in zip(column[1:], texts[1:], strict=True):
+                if said not in ("", "-"):
+                    entry["label"] = texts[0]
             word = max(len(word) for text in texts for word in [*text.split(), ""])
             width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
         if width > _TELEPHONE:
             table["classes"].append("stack")
+            if all(len(entry.astext()) < 30 for row in rows for entry in row[1:]):
+                table["classes"].append("numbers")
         if width > _COLUMN:
             table["classes"].append("dense")
 

@@ -10,6 +10,8 @@ import re
 import shutil
 import textwrap
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import figures
@@ -22,9 +24,10 @@ from lagpu.host.display import short
 from lagpu.observe.step import drawing
 
 MEASURED = "h200-algorithms.json"
+_WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 45, 25  # of code
-_STATEMENTS, _PICTURES, _RECORDED = 8, 4, 100
+_STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 2}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
@@ -105,6 +108,9 @@ def formula(step):
     left, right = step.formula.split(" << ", 1)
     if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
         right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
+    operand = re.search(r"right=([a-z_]\w*)", step.source)
+    if operand:  # a scalar, not its value
+        right = re.sub(r"-?[\d.]+(e[+-]\d+)?\)$", f"{operand[1]})", right)
     sign = re.search(r"accum=binary\.(\w+)", left)
     left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
     left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
@@ -118,11 +124,25 @@ def _mask(found):
     return f"⟨{'¬' * bool(complement)}{mask}{', r' * bool(replaced)}⟩"
 
 
+def written(step):
+    """Return a statement with its product as a program has it: ``w << plus_times(u @ A)``."""
+    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", step.formula)
+
+
+def relevant(steps):
+    """Return the steps without those that only check arguments, with their new numbers."""
+    kept = [step for step in steps if Path(step.file).name != "inputs.py"]
+    return [replace(step, number=k) for k, step in enumerate(kept, 1)]
+
+
+_PROPER = ("BFS", "SSSP", "PageRank", "HITS", "Bellman-Ford", "Floyd-Warshall", "Katz", "Louvain")
+
+
 def title(name):
     """Return the name of a function in words."""
-    words = name.replace("_", " ")
-    for word in ("BFS", "SSSP", "PageRank"):
-        words = words.replace(word.lower(), word)
+    words = re.sub(r"\bk ", "k-", name.replace("_", " "))
+    for word in _PROPER:
+        words = words.replace(word.lower().replace("-", " "), word)
     return words[0].upper() + words[1:]
 
 
@@ -201,24 +221,28 @@ def markdown(row, folder, measured):
     summary, said = sections(function)
     A = small(row.graph)
     result = run(row, A)
-    with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as steps:
+    with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as recorded:
         run(row, A)
+    steps = relevant(recorded)
     lines = [
         f"# {title(row.name)}\n",
         f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
         *_formulas(row, steps),
         *_code(row, steps),
-        *_pictures(row, steps, folder, value(result)),
+        *_pictures(row, steps, folder, value(result), whole=len(recorded) < _RECORDED),
         *_cost(row, said),
         *_speed(row, measured),
         *_exercises(row, steps, result),
         *_others(row),
     ]
-    if len(steps):
-        shown = steps
+    if steps:
+        runs, names = {(): steps}, {}
         if "source" in row.given:
-            shown = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
-        shown.to_html(folder / f"{row.name}-steps.html", title=title(row.name))
+            names = {"source": tuple(map(str, range(A.nrows)))}
+            found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
+            runs = {(source,): relevant(found[source]) for source in names["source"]}
+        page = drawing.page_of_runs(runs, title(row.name), names=names)
+        (folder / f"{row.name}-steps.html").write_text(page, "utf-8")
     return "\n".join(lines)
 
 
@@ -228,7 +252,8 @@ def _formulas(row, steps):
     for step in _best(row, steps, lambda step: step.level >= 0):
         found.setdefault((step.code, step.line), formula(step))
     if found:
-        listed = list(dict.fromkeys(found.values()))[:_STATEMENTS]
+        listed = list(dict.fromkeys(found.values()))
+        listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
         yield "## Formula\n\n```text\n" + "\n".join(listed) + "\n```\n"
         yield "The [notation](../notation.md): s(v) is where v has entries, r clears the rest.\n"
 
@@ -248,7 +273,7 @@ def _best(row, steps, good):
     return [step for step in found if step.code is code] or found or list(steps)
 
 
-def _pictures(row, steps, folder, result):
+def _pictures(row, steps, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
     arguments = ", ".join(f"{name} {_FACTS[name]}" for name in row.given)
@@ -257,19 +282,22 @@ def _pictures(row, steps, folder, result):
     graph = drawing.graph_of(layout, list(steps))
     chosen = _best(row, steps, lambda step: step.product is not None)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
-    yield "::::{container} steps"
+    pictures = []
     for step in chosen if len(steps) else ():
         drawn = graph.draw(step) if graph and step.output in step.vectors else ""
-        made = drawn or drawing.draw(step)
+        pictures.append((step, drawn or drawing.draw(step)))
+    widths = [float(re.search(r'<svg [^>]*?width="([\d.]+)"', made)[1]) for _, made in pictures]
+    yield "::::{container} steps" + " wide" * (max(widths, default=0) > _WIDE)
+    for step, made in pictures:
         file = folder / f"{row.name}-{step.number}.svg"
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
-        yield f"Step {step.number}{level}: `{step.formula}`\n:::"
+        yield f"Step {step.number}{level}: `{written(step)}`\n:::"
     yield "::::\n"
     yield f"The result: `{result}`.\n"
     if len(steps):
-        which = "the first" if len(steps) == _RECORDED else "all"
+        which = "all" if whole else "the first"
         source = " Each vertex can be the source." if "source" in row.given else ""
         link = f'<a href="{row.name}-steps.html">Step through {which} {len(steps)} statements.</a>'
         yield f"{link}{source}\n"
@@ -324,7 +352,7 @@ def _exercises(row, steps, result):
             for name, state in step.before.items()
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", read)
         )
-        yield f"1. Before step {step.number} {before}. What does `{step.formula}` write?\n"
+        yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
         yield _solution(f"{step.output} is {after}.")
     found = _changed(row, value(result))

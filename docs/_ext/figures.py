@@ -36,7 +36,10 @@ def with_figures(text, page="benchmarks/README", folder=FOLDER):
         else:
             lines = _pivot(rows, options["index"].split(","), options["columns"], options["value"])
         head = [_NAMES.get(name, name.removesuffix("_ms").replace("_", " ")) for name in lines[0]]
-        rule = ["---:" if re.match(r"[\d.,-]+$", x) else "---" for x in lines[-1]]
+        rule = [
+            "---:" if any(re.match(r"[\d.,]+$", cell) for cell in column) else "---"
+            for column in zip(*lines[1:], strict=True)
+        ]
         table = [f"| {' | '.join(line)} |" for line in (head, rule, *lines[1:])]
         return "\n".join([*table, "", _measured(whole, file, to_data + file)])
 

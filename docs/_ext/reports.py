@@ -46,10 +46,25 @@ def markdown(number, folder=FOLDER):
         for report, part in measured:
             yield from _part(report, part, command)
         if measured:
-            yield from (f"- {_plain(line)}" for line in _says(experiment, measured))
+            notes = (x for _, part in measured for x in lines_of(part | {"says": []}))
+            said = [*_together(notes), *_says(experiment, measured)]
+            yield from (f"- {_plain(line)}" for line in said)
             yield ""
         else:
             yield f"Not measured yet; {command} does.\n"
+
+
+def _together(lines):
+    """Return each line once, with all variants of a graph that are missing for one reason."""
+    found = {}
+    for line in lines:
+        missing = re.fullmatch(r"missing: ([^,]+), ([^:]+): (.*)", line)
+        graph, variant, why = missing.groups() if missing else ("", "", line)
+        found.setdefault((graph, why), {})[variant] = None
+    return [
+        f"missing: {graph}, {', '.join(variants)}: {why}" if graph else why
+        for (graph, why), variants in found.items()
+    ]
 
 
 def _says(experiment, measured):
@@ -73,6 +88,7 @@ def _part(report, experiment, command):
     yield f"{command} on {_plain(device)}, {when}{theirs}; `{file}`.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
     shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
+    yield f"<details><summary>All {len(experiment['rows'])} rows</summary>\n"
     yield _row(column.header for column in shown)
     yield _row("---:" if column.justify == "right" else "---" for column in shown)
     made, before = map(str, columns["made from"].cells), None
@@ -82,12 +98,10 @@ def _part(report, experiment, command):
         named = "" if graph == before else _plain(f"{graph}: {Path(origin).name}")
         yield _row([named, *(_plain(str(cell)) for cell in cells)])
         before = graph
-    yield ""
+    yield "\n</details>\n"
     wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
     proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each row's result is proved"
-    yield f"- {proved}."
-    yield from (f"- {_plain(line)}" for line in lines_of(experiment | {"says": []}))
-    yield ""
+    yield f"{proved}.\n"
 
 
 def _row(cells):

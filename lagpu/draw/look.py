@@ -148,12 +148,23 @@ class SvgCanvas:
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
 
     def words(
-        self, place: Point, content: str, size: float, ink: str = INK, align: str = "center"
+        self,
+        place: Point,
+        content: str,
+        size: float,
+        ink: str = INK,
+        align: str = "center",
+        *,
+        halo: bool = False,
     ) -> None:
-        """Write text beside a place or around it, bold in the colour of what is new."""
+        """Write text beside a place or around it, bold in the colour of what is new.
+
+        With a `halo` lines end before the text.
+        """
         x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
         style += ' font-weight="600"' if ink == VERMILION else ""
+        style += ' stroke="#fff" stroke-width="4" paint-order="stroke"' if halo else ""
         self.parts.append(
             f'<text x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size:g}"{style}>'
             f"{text(content)}</text>"

@@ -10,6 +10,11 @@ from browser import needs_browser
 ROOT = Path(__file__).parents[2]
 HEAD = "<!doctype html><html><head><meta charset='utf-8'></head><body><article>"
 
+GOOD_CODE = (
+    "<pre style='white-space:pre-wrap'><span class='line' style='display:block;"
+    f"padding-left:8ch;text-indent:-8ch'>    {'call() ' * 30}\n</span></pre>"
+)
+
 
 @pytest.fixture
 def look():
@@ -22,14 +27,22 @@ def look():
 @pytest.mark.ci
 @needs_browser
 def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
-    (tmp_path / "good.html").write_text(f"{HEAD}<h1>Good</h1><p>Some words.</p>", "utf-8")
+    good = f"{HEAD}<h1>Good</h1><p>Some words.</p>{GOOD_CODE}"
+    (tmp_path / "good.html").write_text(good, "utf-8")
     assert look(tmp_path) == 0
     word = "betweenness_centrality"
     (tmp_path / "wrong.html").write_text(
         f"{HEAD}<div style='width:999px'>wide</div><p style='font-size:5px'>tiny</p>"
         f"<p style='width:4em;overflow-wrap:anywhere'>{word}</p><img src='none.svg'>"
         f"<div style='overflow-x:auto;width:90px'><pre>{'long code ' * 9}</pre></div>"
-        f"<img src='p.svg' alt='../{'0123456789abcdef' * 4}.svg'>",
+        f"<img src='p.svg' alt='../{'0123456789abcdef' * 4}.svg'>"
+        "<section><h1 style='font-size:20px'>Title</h1></section>"
+        "<section><h2 style='font-size:24px'>Larger</h2></section>"
+        "<a href='#nowhere'>there</a><table><tr><td data-label='needs'></td></tr></table>"
+        "<math style='font-size:7px'><mi>x</mi></math>"
+        "<details><summary>More</summary><p style='font-size:5px'>hidden</p></details>"
+        f"<pre style='width:9em;white-space:pre-wrap'><span class='line'>    {'call() ' * 9}\n"
+        "</span></pre><div style='height:31000px'></div>",
         "utf-8",
     )
     assert look(tmp_path) == 1
@@ -41,6 +54,13 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "missing: none.svg",
         "cut: 90 of ",
         "p.svg has no words: ../0123456789",
+        "pixels long",
+        "a heading as large as the one above it: Larger",
+        "a link to nothing: #nowhere",
+        "a label alone: needs",
+        "small: x",
+        "small: hidden",
+        "wraps to its left: call()",
     ):
         assert fault in reported
     assert "good.html" not in reported

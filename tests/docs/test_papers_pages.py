@@ -47,7 +47,7 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     rows = report["experiments"][0]["rows"]
     assert table.count("\n| ") == len(rows) + 2  # the headings, and the line below them
     assert f"| roadNet-PA: road:6:2\\* | {rows[0]['variant']} |" in table
-    assert "- Each row's result is proved." in table
+    assert "Each row's result is proved." in table
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
     assert "`docs/benchmarks/papers/any-name.json`." in table

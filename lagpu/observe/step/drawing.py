@@ -277,7 +277,9 @@ class _Drawing:
         y += c + _GAP
         for name in layout.names:
             state = step.vectors.get(name)
-            if state is not None:
+            if state is None:  # it comes later; its place is not an unexplained gap
+                self._name(name, y + c / 2, look.GREY)
+            else:
                 self._vector(name, state, y)
             y += c + 8
         words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
@@ -434,8 +436,9 @@ class GraphDrawing:
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
         if state is not None and state.size == self._n:
-            uses = p is not None and p.matrix == self._name
-            caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
+            caption = f"filled: entries of {step.output}"
+            if p is not None and p.matrix == self._name:
+                caption += f"; orange arrows: from {p.vector} to {step.output}"
         self._vertices(canvas, step, state)
         canvas.words((_WIDTH / 2, _HEIGHT + 13), caption, 15, look.MUTED)
         return canvas.svg(f"The graph of {self._name}; {caption}. {step.words}")
@@ -455,20 +458,20 @@ class GraphDrawing:
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left")
+                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", halo=True)
 
 
 def legend() -> str:
     """Return the legend of the cells, an SVG for each, which wrap like words."""
     samples = (
         (look.ENTRY, "7", "entry"),
-        (look.ZERO, "0", "explicit zero"),
+        (look.ZERO, "0", "entry that is zero"),
         (look.NONE, "", "no entry"),
         (look.CHANGED, "", "changed"),
-        (look.USED, "", "meets the vector, and is kept"),
-        (look.DROP, "", "meets it, but the mask drops it"),
-        (look.KEPT, "", "mask keeps"),
-        (look.OUT, "", "mask blocks"),
+        (look.USED, "", "takes part, and the mask keeps it"),
+        (look.DROP, "", "takes part, but the mask drops it"),
+        (look.KEPT, "", "kept by the mask"),
+        (look.OUT, "", "not kept by the mask"),
     )
     drawn = []
     for kind, word, meaning in samples:
@@ -607,7 +610,8 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
         if k + 1 not in hidden:
             bare, n = line.strip(), first + k
             indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
-            shown = f'<code style="--in:{indent}">{text(bare)}</code>'
+            said = text(bare).replace(".", "<wbr>.")
+            shown = f'<code style="--in:{indent}">{said}</code>'
             spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
     name = text(file_name(code.co_filename))
     return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'

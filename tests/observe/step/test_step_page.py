@@ -206,7 +206,7 @@ def test_the_page_holds_every_step_and_nothing_from_outside(page):
         in sections(page)[2]
     )
     assert "@media print" in page
-    for meaning in ("entry", "explicit zero", "no entry"):
+    for meaning in ("entry", "entry that is zero", "no entry"):
         assert f">{meaning}</text>" in page
 
 
@@ -216,7 +216,7 @@ def test_the_page_shows_the_text_of_the_algorithm(page):
     assert "Return each vertex&#x27;s distance" in listing
     assert "Raises" not in listing
     line = re.search(r'data-line="(\d+)"', sections(page)[2])[1]
-    assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels.S', listing)
+    assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels<wbr>.S', listing)
 
 
 def test_the_graph_stands_beside_the_matrix(page):
@@ -224,12 +224,12 @@ def test_the_graph_stands_beside_the_matrix(page):
         assert section.count("<svg") == 2
         graph = section[section.index('<div class="graph">') :]
         assert all(f">{i}</text>" in graph for i in range(12))
-    caption = "filled: frontier; orange edges: the product"
+    caption = "filled: entries of frontier; orange arrows: from frontier to frontier"
     assert [caption in section for section in sections(page)] == [False, False] + [
         True,
         False,
     ] * 5 + [True]
-    assert "filled: levels<" in sections(page)[1]
+    assert "filled: entries of levels<" in sections(page)[1]
 
 
 def test_a_graph_shows_what_a_product_touches(A):
