@@ -116,11 +116,11 @@ def beta_of(sums: bool) -> float:
 def gamma_of(alpha: float, degree: float, behind: float) -> float:
     """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
 
-    What such a push finds is pulled next. `alpha` would pull it if each of these edges found a
-    vertex of so many edges as is said here: the mean, or a part of `behind`, the mean out-degree of
-    the vertex to which an edge leads, since a hub is found once however many edges lead to it
-    (docs/design/speed.md). A wrong guess costs a pull of a frontier that is better pushed, which
-    the last levels of a long search would pay: those push into lists.
+    `alpha` would pull what such a push finds if each of these edges found a vertex of so many edges
+    as is said here: the mean, or a part of `behind`, the mean out-degree of the vertex to which an
+    edge leads, since a hub is found once however many edges lead to it (docs/design/speed.md). If
+    the vertices that it has found, times gamma, are no more than the unexplored edges, their words
+    become lists, which the last levels of a long search would pay for: those push into lists.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0
