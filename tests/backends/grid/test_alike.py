@@ -85,6 +85,7 @@ o.w << 1 + rank
 
 
 @real
+@pytest.mark.ci
 def test_under_mpirun(monkeypatch):
     """All kinds in one job, which goes on after each; the last error is not caught."""
     monkeypatch.setenv("LAGPU_COMPARE", "all")

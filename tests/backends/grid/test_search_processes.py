@@ -3,6 +3,7 @@
 import pytest
 from pieces_of_search import edges_of, matrix
 from ranks import on_ranks
+from samples import picked
 from test_start import Job, real
 
 from lagpu import algorithms
@@ -142,7 +143,7 @@ print("failed and went on", flush=True)
 
 
 @real
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", picked([2, 3], 3))
 def test_searches_of_a_job_are_one_kernel(size):
     code, out, err = Job(size, BEGIN + AS_ON_CPU).ended()
     assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err

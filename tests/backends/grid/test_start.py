@@ -239,7 +239,7 @@ print("as on cpu", flush=True)
 @pytest.mark.parametrize(
     ("size", "grids"),
     [
-        (2, ["grid:2x2:cpu"]),
+        pytest.param(2, ["grid:2x2:cpu"], marks=pytest.mark.ci),
         pytest.param(3, ["grid:3x2-degree:cpu"], marks=pytest.mark.exhaustive),
         pytest.param(4, ["grid:2x2-random:cpu"], marks=pytest.mark.ci),
     ],
