@@ -87,10 +87,14 @@ struct Summing {
   }
 
   // Load what the tile at p begins with.
-  template <bool whole>
   LG_DEVICE void load_tile(i64 p) {
     constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
-    if constexpr (reads_u) load_row<whole>(a.idx, p + lane_id() * kRow, all.nvals, i);
+    const i64 row = p + lane_id() * kRow;
+    if (reads_u && p + kSumTile <= all.nvals) {
+      load_row<true>(a.idx, row, all.nvals, i);
+    } else if (reads_u) {
+      load_row<false>(a.idx, row, all.nvals, i);
+    }
     heads = load_ro(&all.heads[p / 32 + lane_id() * kRow / 32]);
   }
 
@@ -110,13 +114,7 @@ struct Summing {
         for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q]];
     if constexpr (reads_a)
       if (a.values) load_row<whole>(a.values, p + lane_id() * kRow, all.nvals, y);
-    if (more) {  // loads overlap with those of this tile
-      if (p + 2 * i64(kSumTile) <= all.nvals) {
-        load_tile<true>(p + kSumTile);
-      } else {
-        load_tile<false>(p + kSumTile);
-      }
-    }
+    if (more) load_tile(p + kSumTile);  // which overlaps with the loads of this tile
     Z z[kRow];
     for (u32 q = 0; q < kRow; ++q) z[q] = multiply<S>(x, u.iso, y, a.iso, q, 0, 0, q, 0);
     if (whole && !warp_any(bits != 0)) {
@@ -195,11 +193,7 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
   i64 tile = tiles * warp / warps;
   const u32 first = tile < last ? load_ro(&all.before[tile]) : 0;
   Summing<S, W> mine{a, u, all, w.values, &all.parts[warp], first, first};
-  if (tile < last && (tile + 1) * kSumTile <= all.nvals) {
-    mine.template load_tile<true>(tile * kSumTile);
-  } else if (tile < last) {
-    mine.template load_tile<false>(tile * kSumTile);
-  }
+  if (tile < last) mine.load_tile(tile * kSumTile);
   for (; tile < last; ++tile) {
     const i64 at = tile * kSumTile, rest = all.nvals - at;
     if (rest >= kSumTile) {
