@@ -169,12 +169,6 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
-    def stamp(self) -> tuple[int, int | None]:
-        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
-        form = self.csc()
-        return form.stamp, None if form.csr is None else form.csr.stamp
-
-    @property
     def nvals(self) -> int:
         """Number of entries."""
         return self.store.nvals
@@ -199,6 +193,12 @@ class MatrixHandle:
         """Return the matrix by columns, to be read."""
         store = self.store
         return store.csc() if isinstance(store, BitmapMatrix) else store
+
+    @property
+    def stamp(self) -> tuple[int, int | None]:
+        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
+        form = self.csc()
+        return form.stamp, None if form.csr is None else form.csr.stamp
 
     def bitmap(self, counters: Counters) -> BitmapMatrix:
         """Return it as a bitmap matrix, to be read; a new one is kept in the CSC matrix' cache."""
