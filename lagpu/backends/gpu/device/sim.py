@@ -95,7 +95,7 @@ class SimDevice(Device):
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; it has ended on return, and no observer sees it."""
-        self._run([self._packed(kernel, args, how)], threads, how)
+        self._run([self.packed(kernel, args, how)], threads, how)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
@@ -106,7 +106,7 @@ class SimDevice(Device):
             if (launch.threads, block, cooperative) != (first.threads, first.how[0], True):
                 how = (launch.threads, block, cooperative)
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
-            packed.append(self._packed(launch.kernel, launch.all(new), launch.how))
+            packed.append(self.packed(launch.kernel, launch.all(new), launch.how))
         self._run(packed, first.threads, first.how)
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
@@ -147,7 +147,7 @@ class SimDevice(Device):
         """A name in the process."""
         return f"sim {os.getpid()} {id(self)}"
 
-    def _packed(
+    def packed(
         self, kernel: Kernel, args: tuple[Any, ...], how: How
     ) -> tuple[Kernel, Any, np.ndarray[Any, Any]]:
         """Return (kernel, what runs it, its arguments), checked."""
