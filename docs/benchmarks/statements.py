@@ -130,7 +130,7 @@ def idle(place: Any) -> Iterator[None]:
     def one(*_: Any) -> tuple[int, int]:
         return 1, 1
 
-    stubs = (SimDevice, "run_packed"), (Packed, "launch"), (type(place.device), "_wait_for")
+    stubs = (SimDevice, "run"), (Packed, "launch"), (type(place.device), "_wait_for")
     with ExitStack() as stack:
         for stub in stubs:
             stack.enter_context(mock.patch.object(*stub, one))

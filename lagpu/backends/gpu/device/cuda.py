@@ -170,7 +170,7 @@ class CudaLaunch(CheckedLaunch):
         if self.packed is not None:
             self._launch(self.packed, new)
             return
-        super().run(new)
+        self.device.run(self.kernel, self.threads, self.all(new), self.how)
         ready = self.device.ready(self.kernel, self.how)
         self._grid = min(max(1, -(-self.threads // self.how[0])), ready.most)
         several = operator.itemgetter(*self.varying) if len(self.varying) > 1 else None

@@ -116,8 +116,8 @@ class CheckedLaunch:
     last those of `each`, which alone differ where a launch comes `again`.
     """
 
-    #: Whether `again` can run it; then it has the addresses of the last call, and keeps no array.
-    repeats = False
+    repeats = False  #: Whether `again` can run it; of a GPU's last call it keeps no array.
+    last: dict[str, Any]
 
     def __init__(
         self,
@@ -147,9 +147,11 @@ class CheckedLaunch:
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it; no observer sees it."""
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
+        self.last, self.repeats = new, True
 
     def again(self, values: Sequence[Array | Scalar]) -> None:
         """Run it with the arguments of the last call, except these of `each`; see `repeats`."""
+        self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
         """Return all arguments in the order of the parameters."""

@@ -39,25 +39,6 @@ _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 
 
-class SimLaunch(CheckedLaunch):
-    """A prepared launch that keeps the addresses of its last call."""
-
-    _packed: tuple[Kernel, Any, np.ndarray[Any, Any]]
-
-    def run(self, new: dict[str, Any]) -> None:
-        """Run it; no observer sees it."""
-        self._packed = self.device.packed(self.kernel, self.all(new), self.how)
-        self.device.run_packed([self._packed], self.threads, self.how)
-        self.repeats = True
-
-    def again(self, values: Sequence[Any]) -> None:
-        """See `CheckedLaunch`."""
-        names, slots = self.kernel.names, self._packed[2]
-        for name, value in zip(self.varying[-len(values) :], values, strict=True):
-            _pack(self.kernel, slots, names.index(name), value)
-        self.device.run_packed([self._packed], self.threads, self.how)
-
-
 class SimDevice(Device):
     """A simulated device on NumPy arrays.
 
@@ -85,7 +66,6 @@ class SimDevice(Device):
 
     name = "sim"
     limits = protocol.SIM_LIMITS
-    prepared_launch = SimLaunch
     xp: Any = np
     resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
@@ -115,7 +95,7 @@ class SimDevice(Device):
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; it has ended on return, and no observer sees it."""
-        self.run_packed([self.packed(kernel, args, how)], threads, how)
+        self._run([self.packed(kernel, args, how)], threads, how)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
@@ -127,7 +107,7 @@ class SimDevice(Device):
                 how = (launch.threads, block, cooperative)
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
             packed.append(self.packed(launch.kernel, launch.all(new), launch.how))
-        self.run_packed(packed, first.threads, first.how)
+        self._run(packed, first.threads, first.how)
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
         """Return where an array begins."""
@@ -172,16 +152,12 @@ class SimDevice(Device):
     ) -> tuple[Kernel, Any, np.ndarray[Any, Any]]:
         """Return (kernel, what runs it, its arguments), checked."""
         protocol.check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
-        bound = protocol.bind(kernel, args, np.ndarray)
-        slots = np.zeros(max(1, len(bound)), np.uint64)
-        for index, value in enumerate(bound):
-            _pack(kernel, slots, index, value)
+        slots = _pack(kernel, protocol.bind(kernel, args, np.ndarray))
         return kernel, self._function(kernel), slots
 
-    def run_packed(
+    def _run(
         self, packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]], threads: int, how: How
     ) -> None:
-        """Run kernels with such arguments at once; they have ended on return."""
         block, cooperative, _ = how
         grid = min(max(1, -(-threads // block)), self.blocks)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
@@ -328,17 +304,18 @@ extern "C" void lg_entry(const char* slots) {{ {kernel.name}({values}); }}
 """
 
 
-def _pack(kernel: Kernel, slots: np.ndarray[Any, Any], index: int, value: Any) -> None:
-    """Put an argument in its slot."""
-    param = kernel.params[index]
-    if not param.pointer:
-        slots[index : index + 1].view(param.dtype)[0] = value
-    elif value is not None:
-        if not param.const and not value.flags.writeable:
-            raise KernelLaunchError(
-                f"{kernel.name}: parameter {param.name!r} ({param}): the array is read-only."
-            )
-        slots[index] = value.__array_interface__["data"][0]
+def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
+    slots = np.zeros(max(1, len(values)), np.uint64)
+    for index, (param, value) in enumerate(zip(kernel.params, values, strict=True)):
+        if not param.pointer:
+            slots[index : index + 1].view(value.dtype)[0] = value
+        elif value is not None:
+            if not param.const and not value.flags.writeable:
+                raise KernelLaunchError(
+                    f"{kernel.name}: parameter {param.name!r} ({param}): the array is read-only."
+                )
+            slots[index] = value.__array_interface__["data"][0]
+    return slots
 
 
 #: Where the sim device's C++ lies; texts may include its headers.

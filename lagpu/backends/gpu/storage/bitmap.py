@@ -156,12 +156,6 @@ class MatrixHandle:
         return self.store.dtype, *self.store.shape
 
     @property
-    def stamp(self) -> tuple[int, int | None]:
-        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
-        form = self.csc()
-        return form.stamp, None if form.csr is None else form.csr.stamp
-
-    @property
     def symmetric(self) -> bool | None:
         """Whether the matrix equals its transpose, if that is known."""
         return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
@@ -181,6 +175,12 @@ class MatrixHandle:
         """Return the matrix by columns, to be read."""
         store = self.store
         return store.csc() if isinstance(store, BitmapMatrix) else store
+
+    @property
+    def stamp(self) -> tuple[int, int | None]:
+        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
+        form = self.csc()
+        return form.stamp, None if form.csr is None else form.csr.stamp
 
     def bitmap(self, counters: Counters) -> BitmapMatrix:
         """Return it as a bitmap matrix, to be read; a new one is kept in the CSC matrix' cache."""
