@@ -63,6 +63,8 @@ function faults(page) {
   for (const link of root.querySelectorAll("a[href^='#']"))
     if (link.hash && !page.getElementById(decodeURIComponent(link.hash.slice(1))))
       faults.push(`a link to nothing: ${link.hash}`);
+  for (const code of root.querySelectorAll(".highlight pre"))
+    if (!code.querySelector(".line")) faults.push(`no lines: ${code.textContent.trim()}`);
   for (const line of root.querySelectorAll("pre .line"))
     if (dedents(page, line)) faults.push(`wraps to its left: ${line.textContent.trim()}`);
   for (const cell of root.querySelectorAll("td[data-label]"))

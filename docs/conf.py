@@ -76,6 +76,7 @@ os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger
 
 
 _TELEPHONE, _COLUMN = 350, 736  # pixels for a table, on windows of 390 and 1280
+_MANY = 24  # rows of numbers that are hidden until a click
 
 
 def _mathml(tex, block=True):
@@ -156,7 +157,7 @@ def _mark_columns(app, doctree, page):
     A table that is wider than a telephone is stacked there, each cell that says something with
     its column's heading.
     """
-    for table in doctree.findall(nodes.table):
+    for table in list(doctree.findall(nodes.table)):
         group = next(iter(table.findall(nodes.tgroup)))
         rows = [list(row.findall(nodes.entry)) for row in group.findall(nodes.row)]
         width = 0
@@ -172,10 +173,20 @@ def _mark_columns(app, doctree, page):
             width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
         if width > _TELEPHONE:
             table["classes"].append("stack")
-            if all(len(entry.astext()) < 30 for row in rows for entry in row[1:]):
+            if all(len(entry.astext()) < 40 for row in rows for entry in row[1:]):
                 table["classes"].append("numbers")
+                _fold(table, len(rows) - 1)
         if width > _COLUMN:
             table["classes"].append("dense")
+
+
+def _fold(table, rows):
+    """Let many rows of numbers open on a click."""
+    if rows > _MANY:
+        before, at = table.parent, table.parent.index(table)
+        begin = f"<details><summary>All {rows} rows</summary>"
+        before.insert(at + 1, nodes.raw("", "</details>", format="html"))
+        before.insert(at, nodes.raw("", begin, format="html"))
 
 
 # ------------------------------------------- figures from data, the course as notebooks, slides

@@ -88,7 +88,6 @@ def _part(report, experiment, command):
     yield f"{command} on {_plain(device)}, {when}{theirs}; `{file}`.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
     shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
-    yield f"<details><summary>All {len(experiment['rows'])} rows</summary>\n"
     yield _row(column.header for column in shown)
     yield _row("---:" if column.justify == "right" else "---" for column in shown)
     made, before = map(str, columns["made from"].cells), None
@@ -98,7 +97,7 @@ def _part(report, experiment, command):
         named = "" if graph == before else _plain(f"{graph}: {Path(origin).name}")
         yield _row([named, *(_plain(str(cell)) for cell in cells)])
         before = graph
-    yield "\n</details>\n"
+    yield ""
     wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
     proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each row's result is proved"
     yield f"{proved}.\n"

@@ -42,7 +42,8 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "<math style='font-size:7px'><mi>x</mi></math>"
         "<details><summary>More</summary><p style='font-size:5px'>hidden</p></details>"
         f"<pre style='width:9em;white-space:pre-wrap'><span class='line'>    {'call() ' * 9}\n"
-        "</span></pre><div style='height:31000px'></div>",
+        "</span></pre><div class='highlight'><pre>bare</pre></div>"
+        "<div style='height:31000px'></div>",
         "utf-8",
     )
     assert look(tmp_path) == 1
@@ -61,6 +62,7 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "small: x",
         "small: hidden",
         "wraps to its left: call()",
+        "no lines: bare",
     ):
         assert fault in reported
     assert "good.html" not in reported
