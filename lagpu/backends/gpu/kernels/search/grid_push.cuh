@@ -46,8 +46,8 @@ LG_DEVICE void discover_words(const Search& s, const u32* words, u32 depth) {
 // of this chain of loads. New vertices go into the next lists, or, as `makes` says, into presence
 // words, and then their edges are not counted: asking where these are is half of what a vertex
 // costs where L2 does not hold the pointers. With `early` the place of a vertex' edges is loaded
-// before it is known to be new: sooner, but more traffic; and `at_once` vertices are claimed without
-// a look at whether they are visited.
+// before it is known to be new: sooner, but more traffic; and `at_once` vertices are claimed
+// without a look at whether they are visited.
 struct Pusher {
   const Search& s;
   u32 turn, depth;
@@ -75,9 +75,9 @@ struct Pusher {
       const bool there = edges.there >> q & 1;
       const u32 bit = 1u << (j[q] % 32);
       if constexpr (LG_SUM)
-        before[q] = there ? accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1,
-                                       before[q])
-                          : 0;
+        before[q] =
+            there ? accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1, before[q])
+                  : 0;
       else
         seen[q] = there && !(seen[q] & bit) ? atomic_or(&s.visited[j[q] / 32], bit) : bit;
     }
