@@ -234,7 +234,7 @@ def test_a_launch_comes_again(place, monkeypatch, scalar):
         x["v"] = Vector.from_coo(np.arange(0, 70, 3), 2.0, size=70, backend=x["of"])
 
     def other_values(x):
-        x["u"] << 3  # of which a full vector keeps one
+        x["u"] << 3  # a full vector keeps one of them
 
     def other_arrays(x):
         x["w"].clear()
