@@ -267,9 +267,13 @@ def has_one_each(A: CscMatrix) -> bool:
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:
-    """Whether two arrays of one length have the same bits; CuPy would compile for it."""
+    """Whether two arrays of one length have the same bits."""
     y = stores.as_type(device, y, x.dtype)  # indices may be wider than they need be
-    x, y = stores.bits(x), stores.bits(y)
+    return _are_equal(device, stores.bits(x), stores.bits(y))
+
+
+def _are_equal(device: Device, x: Array, y: Array) -> bool:
+    """Whether two arrays of one length and type have equal numbers; CuPy would compile for it."""
     differences = device.xp.zeros(1, np.uint64)
     run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
     device.launch(run, len(x), len(x), x, y, differences)
@@ -277,21 +281,25 @@ def _are_same(device: Device, x: Array, y: Array) -> bool:
 
 
 def is_symmetric(A: CscMatrix) -> bool:
-    """Whether ``A' == A``, bit for bit; the answer is remembered.
+    """Whether ``A' == A``, bit for bit; the answer is remembered."""
+    if A.symmetric is None and A.shape[0] != A.shape[1]:
+        A.symmetric = False
+    if A.symmetric is None:
+        A.symmetric = _is_mirrored(A, None if A.values is None else stores.bits(A.values))
+    return A.symmetric
+
+
+def _is_mirrored(A: CscMatrix, values: Array | None) -> bool:
+    """Whether each entry beside the diagonal has a mirror of an equal value.
 
     Each entry below the diagonal is searched in the column of its row: nothing is sorted, and no
     memory needed.
     """
-    if A.symmetric is None and A.shape[0] != A.shape[1]:
-        A.symmetric = False
-    if A.symmetric is None:
-        values = None if A.values is None else stores.bits(A.values)
-        value = None if values is None else lookup(values.dtype)
-        run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
-        unmirrored = A.device.xp.zeros(2, np.uint64)
-        A.device.launch(run, A.nvals, **A.arguments(), values=values, unmirrored=unmirrored)
-        A.symmetric = not A.device.to_host(unmirrored).any()
-    return A.symmetric
+    value = None if values is None else lookup(values.dtype)
+    run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
+    unmirrored = A.device.xp.zeros(2, np.uint64)
+    A.device.launch(run, A.nvals, **A.arguments(), values=values, unmirrored=unmirrored)
+    return not A.device.to_host(unmirrored).any()
 
 
 def equals_transpose(A: CscMatrix) -> bool:
@@ -299,12 +307,13 @@ def equals_transpose(A: CscMatrix) -> bool:
     same = is_symmetric(A)
     if not A.dtype.is_float or A.shape[0] != A.shape[1]:
         return same
+    values = A.values
+    if values is None:
+        return same and (A.nvals == 0 or bool(A.iso == A.iso))
 
     def compare() -> bool:
-        if same:
-            return is_equal(A, A)
-        zeros = A.all_values() == 0  # without zeros, equal numbers have equal bits
-        return bool(zeros.any()) and is_equal(A, transpose(A))
+        has_nan = not _are_equal(A.device, values, values)
+        return not has_nan and (same or _is_mirrored(A, values))
 
     return bool(A.fact("equals its transpose", compare))
 
