@@ -54,9 +54,10 @@ def picked(cases, *plain, rest="ci"):
 def thin(function, calls):
     """Mark as exhaustive the calls of a test that a plain run need not have.
 
-    Of a test marked `each_value` stay cases that have each value of each argument on each backend,
-    as far as plain cases have it; of one marked `few_on_sim`, where most cases compile kernels of
-    their own, every so many-th of those on sim. A run on a GPU has all.
+    Of a product of several lists of cases stay some that have each case of each list on each
+    backend. Of a test marked `each_value` stay cases that have each value of each argument, in
+    whichever list, as far as plain cases have it; of one marked `few_on_sim`, where most cases
+    compile kernels of their own, every so many-th of those on sim. A run on a GPU has all.
     """
     if any(map(function.get_closest_marker, MARKS)):
         return
@@ -66,9 +67,11 @@ def thin(function, calls):
         if place != "gpu" and not MARKS.keys() & {mark.name for mark in call.marks}:
             groups.setdefault(place, []).append(call)
     for place, group in groups.items():
-        stay = set(range(len(group)))
+        # pytest gives all arguments of one list the index of the case in it.
+        parts = [list(call.indices.items()) for call in group]
         if function.get_closest_marker("each_value"):
-            stay = _cover([[_named(pair) for pair in call.params.items()] for call in group])
+            parts = [[_named(pair) for pair in call.params.items()] for call in group]
+        stay = _cover(parts)
         if place == "sim" and (mark := function.get_closest_marker("few_on_sim")):
             stay = set(sorted(stay)[:: mark.args[0]])
         for k in set(range(len(group))) - stay:
@@ -78,7 +81,7 @@ def thin(function, calls):
 def _cover(cases):
     """Return the places of some cases that together have all values of all, as even as may be."""
     met = dict.fromkeys((value for case in cases for value in case), 0)
-    stay = set()
+    stay = {k for k, case in enumerate(cases) if not case}
     while not all(met.values()):
         # Most values that none has so far; of equals, those whose others were met least.
         new = [(sum(not met[value] for value in case), -sum(map(met.get, case))) for case in cases]

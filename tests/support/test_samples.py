@@ -63,8 +63,9 @@ def test_what_is_picked_must_be_a_case():
 EACH, FEW = pytest.mark.each_value, pytest.mark.few_on_sim(2)
 
 
-def call(*marks, **params):
-    return SimpleNamespace(params=params, marks=[mark.mark for mark in marks])
+def call(*marks, indices=None, **params):
+    marks = [mark.mark for mark in marks]
+    return SimpleNamespace(params=params, indices=indices or params, marks=marks)
 
 
 def stay(marks, calls):
@@ -85,8 +86,25 @@ def test_values_that_are_equal_but_of_another_type_are_two():
     assert len(stay([EACH], [call(x=x) for x in (1, True, 1.0)])) == 3
 
 
-def test_a_test_without_the_mark_has_every_case():
-    assert len(stay([], [call(x=x, y=y) for x, y in product("ab", "ab")])) == 4
+def test_a_test_without_the_mark_has_each_case_of_each_list():
+    cases = product(("cpu", "sim"), (0, 1), (0, 1, 2))
+    calls = [
+        call(backend=b, x="ab"[k], y=k, z=j, indices={"x": k, "y": k, "z": j}) for b, k, j in cases
+    ]
+    found = stay([], calls)
+    assert found == [
+        (b, *x, z) for b in ("cpu", "sim") for *x, z in (("a", 0, 0), ("a", 0, 2), ("b", 1, 1))
+    ]
+
+
+def test_a_test_without_arguments_stays():
+    assert stay([], [call()]) == [()]
+
+
+def test_a_list_of_cases_stays_whole():
+    cases = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    calls = [call(x=x, y=y, indices={"x": k, "y": k}) for k, (x, y) in enumerate(cases)]
+    assert stay([], calls) == cases
 
 
 def test_a_test_that_a_plain_run_leaves_out_is_not_sampled():
