@@ -171,14 +171,15 @@ def test_a_statement_is_interrupted(backend, name, step):
     swept(backend, STATEMENTS[name], interrupted(STATEMENTS[name]), step, len(name) % step)
 
 
+@pytest.mark.parametrize("step", [7, *EACH[1:]])
 @pytest.mark.parametrize("size", [20, 60])
-def test_a_resize_is_interrupted(backend, size):
+def test_a_resize_is_interrupted(backend, size, step):
     """The front end and the backend have one size."""
 
     def program(o):
         o.w.resize(size)
 
-    swept(backend, program, interrupted(program), 1)
+    swept(backend, program, interrupted(program), step, size % step)
 
 
 @pytest.mark.few_on_sim(2)

@@ -43,7 +43,7 @@ def counted(found):
     return Counter(key.split()[0] for key in held - ELSEWHERE)
 
 
-@pytest.mark.ci  # as the next test, which takes the same outcomes
+@pytest.mark.ci
 def test_as_many_checks_hold_as_the_page_says(cpu):
     """More or fewer are a change of the page: fewer need a reason."""
     said = {file: int(held) for file, _, held in _ROW.findall(PAGE)}
@@ -53,7 +53,7 @@ def test_as_many_checks_hold_as_the_page_says(cpu):
     assert int(total) == sum(int(n) for _, n, _ in _ROW.findall(PAGE))
 
 
-@pytest.mark.ci
+@pytest.mark.exhaustive
 def test_what_holds_on_cpu_holds_on_sim(cpu):
     """But for functions of Python, and for a vector whose size fits no device."""
     sim = outcomes("sim")

@@ -178,7 +178,7 @@ def test_a_sweep_in_a_trace_and_stepped_through(backend):
 
 
 def test_sweeps_are_crosschecked(backend):
-    A = matrix(40, both_ways([(v, (v * v + 3) % 40) for v in range(40)]), "cpu")
+    A = matrix(20, both_ways([(v, (v * v + 3) % 20) for v in range(20)]), "cpu")
     report = lagpu.crosscheck(
         algorithms.betweenness_centrality, A, backends=[lagpu.backends.get("cpu"), backend], batch=3
     )

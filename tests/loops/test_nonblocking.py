@@ -549,7 +549,8 @@ def test_two_scalars(place):
         assert (s.value, t.value) == (69 * k, 0)
 
 
-def test_few_statements_wait(place):
+def test_few_statements_wait(place, monkeypatch):
+    monkeypatch.setattr(program_batch, "_MOST_INDICES", 1 << 21)
     u, w = full(place), Vector(FP64, 70, backend=place)
     for _ in range(3):
         w << u
@@ -558,7 +559,7 @@ def test_few_statements_wait(place):
     recorder.queue.flush()
     exec(compile("\n".join(["w << u"] * 65), "<lines>", "exec"), {"w": w, "u": u})
     assert len(recorder.queue.statements) == 1  # the 64th has ended a batch
-    big = Vector(FP64, 1 << 24, backend=place)
+    big = Vector(FP64, 1 << 20, backend=place)
     lines = "\n".join(["big << 1.0"] * 6)
     recorder.queue.flush()
     exec(compile(lines, "<lines>", "exec"), {"big": big})

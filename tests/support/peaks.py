@@ -141,9 +141,9 @@ def main(task: str, backend: str, n: int, m: int) -> None:
         asked = [0]
 
         def noted(right):
-            def require(*args):
+            def require(*args, **how):
                 asked.append(status("VmRSS:") - base + int(next(x for x in args if type(x) is int)))
-                return right(*args)
+                return right(*args, **how)
 
             return require
 
