@@ -30,10 +30,7 @@ _OUTSIDE = 5000  # most vertices outside of the largest search, if each componen
 
 
 class Answer(NamedTuple):
-    """The result of an algorithm: the part that all right answers share, and the part to prove.
-
-    Answers are sent between processes, so they consist of arrays, without objects of a backend.
-    """
+    """The part of a result that all right answers share, and the part to prove: arrays alone."""
 
     same: Array
     proof: Any = None
@@ -83,10 +80,7 @@ class Algorithm:
         return getattr(algorithms, self.name)(A, *self.arguments(facts), **self.options)
 
     def prove(self, A: Any, facts: Any, found: Any) -> None:
-        """Raise `CheckFailed` if a result is wrong and there is a checker.
-
-        The checker gets those options that it has, too.
-        """
+        """Raise `CheckFailed` if a result is wrong, by the checker and the options that it has."""
         if self.check is not None:
             own = inspect.signature(self.check).parameters
             options = {name: x for name, x in self.options.items() if name in own}
@@ -250,7 +244,6 @@ def _length_of_route(A: Matrix, facts: Any) -> Any:
 
 
 def _in_five(A: Matrix) -> Vector:
-    """Return five labels that alternate."""
     return Vector.from_dense(np.arange(A.nrows) % 5, like=A)
 
 

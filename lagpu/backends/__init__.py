@@ -162,7 +162,6 @@ class GridSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that `get` takes."""
         count = "" if self.rows is None else f":{self.rows}"
         across = "" if self.columns is None else f"x{self.columns}"
         order = "" if self.order is None else f"-{self.order}"
@@ -273,7 +272,6 @@ def _devices(kind: str) -> int:
 
 
 def _is_index(kind: str, index: str) -> bool:
-    """Whether a device of this kind may have the number `index`."""
     return kind in _NUMBERED and re.fullmatch("0|[1-9][0-9]{0,2}", index) is not None
 
 

@@ -28,9 +28,9 @@ def guarded(named: Named, host: Sequence[str] = ()) -> Callable[[Guarded], Guard
     """Return a class decorator for backends.
 
     Each method of the protocol that the class defines holds the backend's `lock` while it runs. It
-    calls the backend's `enter` first unless that is None, or the method is in `host`: it needs no
-    device, or enters it itself. ``named(backend, error, method)`` returns lagpu's error for an
-    exception of a library, which is then raised from it, or None for one that passes as it is.
+    calls the backend's `enter` first unless that is None, or the method is in `host`, and enters by
+    itself. ``named(backend, error, method)`` returns lagpu's error for an exception of a library,
+    which is then raised from it, or None for one that passes as it is.
     """
 
     def guard(cls: Guarded) -> Guarded:
@@ -140,7 +140,6 @@ def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Back
 
 
 def is_overridden(backend: Backend) -> bool:
-    """Return True for a backend that `overridden` returned."""
     return isinstance(backend, _Overridden)
 
 

@@ -15,17 +15,14 @@ MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 
 def method(s: ops.Statement) -> str:
-    """Return the name of a statement's operation."""
     return ops.method_of(s.operation, 1)
 
 
 def holds(vectors: Iterable[Any], x: Any) -> bool:
-    """Whether one of these vectors is `x`."""
     return any(x is v for v in vectors)
 
 
 def distinct(vectors: Iterable[Any]) -> list[Any]:
-    """Return vectors, or scalars, each once."""
     return list({id(x): x for x in vectors}.values())
 
 
@@ -39,10 +36,7 @@ class Assignment(NamedTuple):
 
 
 class SearchBody(NamedTuple):
-    """The body of a search: assignments at the frontier's entries, and one masked product.
-
-    The frontier is a vector, or a matrix with a row for each of several searches.
-    """
+    """The body of a search, from one frontier or several rows: assignments, and one product."""
 
     #: (n, n): the product's handle, for which a kernel's caller puts the matrix by columns.
     A: ops.Handle
@@ -110,10 +104,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def matched(match: F) -> F:
-    """Have ``match(statements, frontier)`` match the body of a record once, on its places.
-
-    Handles are compared, and only their shapes read, so they may be of any backend.
-    """
+    """Have ``match(statements, frontier)`` match the body of a record once, on its places."""
 
     @functools.wraps(match)
     def match_once(statements: Sequence[ops.Statement], frontier: Any) -> Any:
@@ -131,10 +122,7 @@ def matched(match: F) -> F:
 
 @matched
 def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBody | ops.Rejection:
-    """Match the body of a search that runs until `frontier` is empty, or say why it is none.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
+    """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return ops.Rejection(f"{len(places)} products in the body; a search has one")
@@ -256,10 +244,7 @@ _NONE = ops.Rejection("")
 def match_relaxation(
     statements: Sequence[ops.Statement], frontier: Any
 ) -> RelaxationBody | ops.Rejection:
-    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
+    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection."""
     if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
         return _NONE
     f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out

@@ -37,10 +37,7 @@ def require_alike(backend: Backend, what: str, **given: Any) -> None:
 
 
 def in_step(backend: Backend, work: Callable[[], T]) -> T:
-    """Return the result of some work that each process of a backend does by itself.
-
-    An error in one process is raised in all. The work must not use the backend.
-    """
+    """Return the result of what each process does without the backend; all raise one's error."""
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:
         return work()

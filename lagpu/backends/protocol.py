@@ -96,10 +96,7 @@ class LoopMeasured(NamedTuple):
 
 
 class Meter(Protocol):
-    """Measures the statements of one backend for a trace, without waiting for the device.
-
-    The returned callables are called when the trace is read, and wait then.
-    """
+    """Measures statements for a trace; what it returns is called, and waits, when that is read."""
 
     def run(
         self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
@@ -248,10 +245,7 @@ class Parts(Protocol):
 
 
 class Clusters(Protocol):
-    """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.
-
-    There are `count` in all processes; this one has those with the rising `numbers`, on `backends`.
-    """
+    """`count` sub-clusters of a grid, with a copy of a graph each; some `numbers` are here."""
 
     count: int
     numbers: Sequence[int]
@@ -324,10 +318,7 @@ class Backend(Protocol):
     def plan_loop(
         self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
     ) -> ops.FusedLoop | ops.Rejection:
-        """Return a program that repeats a recorded body until the end, or why there is none.
-
-        Planning runs no statement and changes no operand.
-        """
+        """Return a program that repeats a recorded body, or why there is none; nothing is run."""
 
     def batch_size(
         self, A: Handle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -352,10 +343,7 @@ class Backend(Protocol):
         """Return an empty matrix."""
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Handle:
-        """Return a vector with entries at distinct, rising `indices`, or everywhere for None.
-
-        `values` is an array or, if there are indices, one scalar.
-        """
+        """Return a vector with entries at distinct, rising `indices`, or everywhere for None."""
 
     def matrix_from_coo(
         self,
@@ -366,13 +354,7 @@ class Backend(Protocol):
         shape: tuple[int, int],
         dup_op: BinaryOp | None,
     ) -> Handle:
-        """Return a matrix of triplets; `values` is an array or one scalar.
-
-        Raises
-        ------
-        InvalidValue
-            If an entry is given twice, `values` is an array, and there is no `dup_op`.
-        """
+        """Return a matrix of triplets; `InvalidValue` if one is given twice without `dup_op`."""
 
     def matrix_from_csc(
         self,
@@ -383,10 +365,7 @@ class Backend(Protocol):
         shape: tuple[int, int],
         symmetric: bool | None = None,
     ) -> Handle:
-        """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar.
-
-        `symmetric` says whether the matrix equals its transpose, if the caller knows.
-        """
+        """Return a matrix of valid, sorted CSC arrays, `symmetric` if the caller knows that."""
 
     def matrix_from_diagonal(self, v: Handle, k: int) -> Handle:
         """Return the square matrix with the vector `v` on diagonal `k`."""
@@ -438,10 +417,7 @@ class Backend(Protocol):
         """Return True if two objects of the same shape have the same entries and equal values."""
 
     def levels(self, x: Handle) -> ops.Levels | None:
-        """Return the present entries of an integer vector or matrix, grouped by value.
-
-        None if the backend can do no better than sorting on the host.
-        """
+        """Return the present entries of an integer object by value, or None to sort on the host."""
 
     def is_symmetric(self, A: Handle) -> bool:
         """Return whether ``A' == A``, entries and values; the backend remembers the answer.

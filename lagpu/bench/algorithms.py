@@ -103,11 +103,9 @@ class Bench:
         return place.name, harness.hardware_of(place)
 
     def make(self, graph: str, backend: str, *how: Any) -> Summary:
-        """See `lagpu.bench.graphs.make`."""
         return graphs.make(graph, backends.get(backend), *how)
 
     def open(self, system: str, folder: Path) -> None:
-        """Give a system the graph in a folder."""
         given, peer = Problem.read(folder), peers.PEERS.get(system)
         self._place = None if peer else backends.get(system)
         self._before = used_bytes(self._place) if self._place else 0
@@ -115,7 +113,6 @@ class Bench:
         self._clock = Clock(self._place)
 
     def prepare(self, key: str) -> None:
-        """Prepare a question, which is not measured."""
         self._asked = None  # frees what the question before has prepared
         self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
 
@@ -175,10 +172,7 @@ class Worker:
         there.close()
 
     def call(self, method: str, *args: Any, limit: float) -> Any:
-        """Call a method of the object in the process and return the result, both pickled.
-
-        Raise `TimeUp` if it takes longer than `limit` seconds, `Failed` if it raises or dies.
-        """
+        """Return what a method in the process returns; `TimeUp` after the limit, or `Failed`."""
         try:
             self._here.send((method, args))
             if not self._here.poll(max(limit, 0)):
@@ -206,7 +200,6 @@ class Worker:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
     def close(self) -> None:
-        """End the process immediately."""
         self.process.kill()
         self.process.join()
         self._here.close()
@@ -334,7 +327,6 @@ class _TestGraph:
     def rows(
         self, name: str, places: list[str], others: list[str], asked: list[Algorithm], say: Say
     ) -> Iterator[Row]:
-        """Yield the rows of one graph."""
         say(f"{name}: loading the graph")
         with contextlib.closing(Worker(self.plan.bench)) as maker:
             what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
@@ -360,7 +352,6 @@ class _TestGraph:
                 worker.close()
 
     def _row(self, facts: Summary, question: Algorithm, system: str) -> tuple[Row, Answer | None]:
-        """Return one row, and the answer if there is one."""
         row: Row = {
             "graph": facts.graph,
             "vertices": facts.vertices,

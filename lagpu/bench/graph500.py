@@ -171,8 +171,6 @@ class Tuples:
         return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
 
     def matrix(self) -> Matrix:
-        """Return the undirected graph, without self-loops and duplicates."""
-
         def largest(xp: Any, u: Array, v: Array) -> tuple[Array]:
             return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
 

@@ -74,7 +74,6 @@ class Tested:
 
     @classmethod
     def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
-        """Return a graph under test with random roots of its largest component."""
         host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
         return cls(name, host, host.roots(bare, roots, seed))
@@ -202,7 +201,6 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
 
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
-    """Return the modes to measure on a backend."""
     can_fuse = place.capabilities.records
     if plan.mode == "fused" and not can_fuse:
         why = f"the {place.name} backend fuses no loops"
@@ -216,7 +214,6 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
 
 
 def as_mode(mode: str) -> AbstractContextManager[None]:
-    """Return the context in which loops run in a mode."""
     return eager() if mode == "eager" else nullcontext()
 
 
@@ -296,10 +293,7 @@ class Searched(NamedTuple):
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
-    """Search from every root on a backend, compare, and prove the last result.
-
-    `before` is the number of bytes that the device had in use before the graph was loaded.
-    """
+    """Search from every root, compare and prove; `before` are bytes in use without the graph."""
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     with as_mode(mode):
         clock = Clock(place)
@@ -326,10 +320,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
 
 
 def table(rows: Sequence[Row]) -> FittingTable:
-    """Return the rows as a table; ms is the device's time if there is a device.
-
-    What several rows have in common of `_TEXTS` is above the table instead of in each row.
-    """
+    """Return the rows as a table; what they have in common of `_TEXTS` is above it."""
     common = {}
     for head, of in _TEXTS:
         cells = {str(harness.cell(of, row)) for row in rows}

@@ -53,12 +53,10 @@ class Replica:
 
     @property
     def ndim(self) -> int:
-        """1 for a vector, 2 for a matrix."""
         return len(self.shape)
 
     @property
     def kind(self) -> str:
-        """``"vector"`` or ``"matrix"``."""
         return "vector" if self.ndim == 1 else "matrix"
 
 
@@ -114,10 +112,7 @@ def _passed(way: str, name: str) -> Callable[..., Any]:
 
 
 def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Callable[..., Replica]:
-    """Return the method of `Backend` that makes an object on every backend and compares.
-
-    `of` returns its type and its shape.
-    """
+    """Return the method of `Backend` that makes an object of a type and a shape, and compares."""
     method = getattr(Backend, name)
     signature = inspect.signature(method)
 
@@ -184,7 +179,6 @@ class Lockstep(Observer):
             self._formula, self._row = outer
 
     def _place(self) -> Place:
-        """Return the place of the running statement."""
         return self._at or Place(*line_of_author())
 
     @property
@@ -243,7 +237,6 @@ class Lockstep(Observer):
         self._compare(w, method, rule)
 
     def evaluate(self, operation: ops.Operation) -> Any:
-        """See `Backend`."""
         x: Replica = next(replicas_in(operation))
         values = self._each("evaluate", operation)
         self.free_reads |= x.free
@@ -262,18 +255,15 @@ class Lockstep(Observer):
         return values[0]
 
     def explain(self, operation: ops.Operation) -> list[str]:
-        """Return the explanation of each backend."""
         lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
     def plan_loop(self, body: Sequence[ops.Statement], turns: Any) -> ops.Rejection:
-        """See `Backend`: loops run statement by statement."""
         return ops.Rejection(self.why_eager)
 
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return the smallest batch size of all backends, in all processes."""
         least = min(self._each("batch_size", A, sources, levels, live))
         return int(min(size for place in self.places for (size,) in of_all(place, least)))
 
@@ -282,7 +272,6 @@ class Lockstep(Observer):
         raise NotSupported("crosscheck: cannot be traced. Trace the algorithm without crosscheck.")
 
     def free_bytes(self) -> int:
-        """Return the least number of free bytes of all backends."""
         return int(min(self._each("free_bytes")))
 
     # ------------------------------------------------------------------------- objects: made
@@ -302,7 +291,6 @@ class Lockstep(Observer):
 
     @functools.wraps(Backend.matrix_from_coo)
     def matrix_from_coo(self, *given: Any) -> Replica:
-        """See `Backend`."""
         *triplets, dtype, shape, dup_op = given
         made_of = meaning.Triplets(*map(_on_host, triplets))
         by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
@@ -350,7 +338,6 @@ class Lockstep(Observer):
         return None
 
     def wait(self, x: Replica) -> None:
-        """Wait for every backend."""
         self._each("wait", x)
 
     def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
@@ -401,7 +388,6 @@ class Lockstep(Observer):
 
     # --------------------------------------------------------------------------- comparison
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
-        """Return an operand as NumPy arrays."""
         if x.ndim == 1:
             return self._entries(x)
         if x.host is None:
@@ -437,7 +423,6 @@ class Lockstep(Observer):
         self._agreed(method, rule, chosen)
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
-        """Raise for a difference."""
         found = meaning.compare(first, other, rule)
         if isinstance(found, meaning.Unequal):
             raise self._difference(what, k, found.count, found.rows)
@@ -565,7 +550,6 @@ class Crosscheck(Lockstep):
         return self._recorded[k] if k < len(self._recorded) else ("", None)
 
     def forget(self) -> None:
-        """See `Observer`."""
         self._recorded.clear()
 
     def agreed_fused(self, label: str, name: str, rule: str) -> None:
@@ -592,12 +576,10 @@ class Crosscheck(Lockstep):
 
     # ------------------------------------------- what another run of the same loop may give
     def evaluate(self, operation: Any) -> Any:
-        """See `Backend`."""
         self.free_reads |= isinstance(operation, ops.Reduce) and operation.monoid.name == "any"
         return super().evaluate(operation)
 
     def nvals(self, x: Replica) -> int:
-        """See `Backend`."""
         self.free_reads |= x.loose
         return super().nvals(x)
 
@@ -684,7 +666,6 @@ class LevelsOfAll:
         self.lowest, self.deepest = of._same("lowest level", low), of._same("deepest level", deep)
 
     def cut(self, d: int) -> Replica:
-        """See `lagpu.operations.Levels`."""
         where, true = self._found.indices[self._found.values == d], np.True_
         if len(self._shape) == 1:
             return self._of.vector_from_coo(where, true, BOOL, self._shape[0])
@@ -707,7 +688,6 @@ class LoopTwice:
         self.name, self.why, self.nbytes = loop.name, loop.why, loop.nbytes
 
     def run(self) -> None:
-        """See `FusedLoop`."""
         of, places = self._of, self._of.places
         outs = [*{id(s.out): s.out for s in self._body}.values()]
         written = [x for x in outs if isinstance(x, Replica)]

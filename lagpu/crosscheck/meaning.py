@@ -37,15 +37,11 @@ class Entries(NamedTuple):
         return there, self.values[place]
 
     def entries(self, transposed: bool = False) -> Entries:
-        """Return the vector itself; see `HostMatrix.entries`."""
         return self
 
 
 def _find(keys: Array, where: Array, order: Array | None = None) -> tuple[Array, Array]:
-    """Return (whether each index is one of the keys, the place of this key or else any place).
-
-    Keys rise, or do so in an order.
-    """
+    """Return (whether each index is one of the keys, the place of this key or else any place)."""
     if not len(keys):
         return np.zeros(len(where), bool), np.zeros(len(where), np.int64)
     place = np.minimum(np.searchsorted(keys, where, sorter=order), len(keys) - 1)
@@ -54,7 +50,6 @@ def _find(keys: Array, where: Array, order: Array | None = None) -> tuple[Array,
 
 
 def nothing(dtype: DType, shape: tuple[int, ...]) -> Entries:
-    """Return a vector or a matrix without entries."""
     rows = shape[0] if len(shape) == 2 else 0
     return Entries(np.zeros(0, np.int64), np.zeros(0, dtype.numpy), dtype, math.prod(shape), rows)
 
@@ -369,7 +364,6 @@ class Agreement(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether `any` could have chosen another value somewhere."""
         return self.choices is not None and bool((self.choices > 1).any())
 
 
@@ -542,7 +536,6 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
 
 
 def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:
-    """Return one line of a difference in Python numbers; a scalar has no index."""
     index: Any = int(at.indices[i]) if at.size else None
     if at.nrows:
         index = index % at.nrows, index // at.nrows

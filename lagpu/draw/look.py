@@ -113,7 +113,6 @@ def cell_style(kind: Kind) -> str:
 
 
 def line_style(line: Line) -> str:
-    """Return the style of edges as attributes of an SVG element."""
     return f'fill="none" stroke="{line.colour}" stroke-width="{line.width}"'
 
 
@@ -129,7 +128,6 @@ class SvgCanvas:
         self._share = share
 
     def path(self, path: str, style: str) -> None:
-        """Draw a path with attributes."""
         if path:
             made = f'<path d="{path}" {style}/>'
             self.parts.append(made if self._share is None else self._share(made))
@@ -157,10 +155,7 @@ class SvgCanvas:
         *,
         halo: bool = False,
     ) -> None:
-        """Write text beside a place or around it, bold in the colour of what is new.
-
-        With a `halo` lines end before the text.
-        """
+        """Write text beside a place or around it, bold in the colour of what is new."""
         x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
         style += ' font-weight="600"' if ink == VERMILION else ""
@@ -177,7 +172,6 @@ class SvgCanvas:
     def lines(
         self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
     ) -> None:
-        """Draw edges that end at the border of a vertex, with or without an arrow there."""
         begin, end = at[tails], at[heads]
         along = end - begin
         along /= (along**2).sum(1, keepdims=True) ** 0.5
@@ -194,14 +188,12 @@ class SvgCanvas:
         self.path("".join(parts), line_style(line))
 
     def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
         half = f"a{radius / 2:g} {radius / 2:g} 0 1 1 {radius:g} 0"
         places = at - (radius / 2, radius)
         parts = (f"M{x:.1f} {y:.1f}{half}" for x, y in places.tolist())
         self.path("".join(parts), line_style(line))
 
     def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices."""
         half = f"a{radius:g} {radius:g} 0 1 0"
         for x, y in at.tolist():
             circle = f"M{x - radius:.1f} {y:.1f}{half} {2 * radius:g} 0{half} {-2 * radius:g} 0z"
@@ -289,7 +281,6 @@ class AxesCanvas:
     def squares(
         self, kind: Kind, centres: Sequence[Point], size: Point, names: Sequence[str] | str
     ) -> None:
-        """Draw rectangles of one size, each as a patch with its id, or as one collection."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
@@ -306,7 +297,6 @@ class AxesCanvas:
     def words(
         self, place: Point, content: str, size: float, ink: str = INK, align: str = "center"
     ) -> None:
-        """Write text beside a place or around it."""
         how = {"ha": align, "va": "center_baseline", "zorder": 5}
         self.ax.text(*place, content, color=ink, fontsize=size, **how, **AS_IT_IS)
 
@@ -320,7 +310,6 @@ class AxesCanvas:
     def lines(
         self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
     ) -> None:
-        """Draw edges as one collection, or arrows, each with its id."""
         from matplotlib.collections import LineCollection
 
         if not arrows:
@@ -336,7 +325,6 @@ class AxesCanvas:
             self.ax.annotate("", at[v], at[u], arrowprops=arrow, zorder=1, gid=gid)
 
     def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
         from matplotlib.transforms import ScaledTranslation
 
         lift = ScaledTranslation(0, 1.6 * radius / 72, self.figure.dpi_scale_trans)
@@ -344,7 +332,6 @@ class AxesCanvas:
         self.ax.scatter(*at.T, s=2.8 * radius**2, transform=self.ax.transData + lift, **style)
 
     def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices as a collection, with a label for the legend."""
         style = {"color": [kind.face], "edgecolors": kind.edge, "linewidths": kind.width}
         named = {"label": kind.label, "gid": kind.name, "zorder": 3}
         self.ax.scatter(*at.T, s=(2 * radius) ** 2, **style, **named)

@@ -47,17 +47,14 @@ class Cells:
         return self
 
     def turn(self) -> None:
-        """Exchange rows and columns."""
         self.nrows, self.ncols = self.ncols, self.nrows
         self.cells = {(j, i): cell for (i, j), cell in self.cells.items()}
 
     def at(self, i: float, j: float) -> Point:
-        """Return the centre of cell (i, j)."""
         return self.x + j * self.side, self.y + i * self.side
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds that occur, each once."""
         found = [kind for kind, _ in self.cells.values()]
         if len(self.cells) < self.nrows * self.ncols:
             found.append(look.NONE)
@@ -81,7 +78,6 @@ class Cells:
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:
-        """Draw a frame around the grid."""
         middle = self.at((self.nrows - 1) / 2, (self.ncols - 1) / 2)
         w, h = self.ncols * self.side, self.nrows * self.side * tall
         canvas.squares(look.FRAME, [middle], (w, h), [f"{self.name}-frame"])

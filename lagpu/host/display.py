@@ -43,10 +43,7 @@ _numbers = itertools.count()
 
 
 def own_name(x: Any) -> str:
-    """Return the name of an object; one without a name of its own is numbered now, as ``v_0``.
-
-    Two objects then differ in messages, and making an object costs nothing.
-    """
+    """Return the name of an object; one without a name of its own is numbered now, as ``v_0``."""
     if type(x.name) is Unnamed:
         x.name = f"{x.name}_{next(_numbers)}"
     return str(x.name)

@@ -410,12 +410,10 @@ class _Until(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no iteration at all."""
         return self.times == 0 or (self.empty is not None and not self.empty.nvals)
 
     @property
     def watched(self) -> Any:
-        """The vector or matrix of the condition, or None."""
         return self.unchanged if self.empty is None else self.empty
 
     def handles(self, done: int = 0) -> ops.Until:
@@ -664,8 +662,6 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejectio
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    """Iterate over a loop that Python runs, from iteration `done` on."""
-
     def counted() -> Iterator[int]:
         empty, unchanged, times, _ = until
         turn = done

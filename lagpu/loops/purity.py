@@ -408,7 +408,6 @@ _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
-    """Return the body of a ``for`` statement."""
     names, written = Names(), dict[str, None]()
     lines = _check_lines(loop.body, targets[0] if callee == "loop" else "", names, written)
     for name in () if callee == "loop" else targets:

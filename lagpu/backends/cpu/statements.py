@@ -47,7 +47,6 @@ class Counts:
 
 
 def counts_of(A: Box) -> Counts:
-    """Return the counts of a matrix."""
     if A.counts is None:
         A.counts = Counts(A)
     found: Counts = A.counts
@@ -67,7 +66,6 @@ def degrees(A: Box, by_row: bool) -> Any:
 
 
 def longest(A: Box, by_row: bool) -> int:
-    """Return the entries of the longest row, or of the longest column."""
     most: dict[bool, int] = counts_of(A).most
     if by_row not in most:
         most[by_row] = int(degrees(A, by_row).reduce("max").new().value or 0)
@@ -115,7 +113,6 @@ def make_transposed(A: Box) -> Box:
 
 
 def transpose_of(A: Box) -> Box:
-    """Return a new matrix, the transpose."""
     if counts_of(A).nvals >= _LARGE:
         require(_bytes(A), "transpose")
     new = gb.Matrix(A.dtype.name, *A.shape[::-1])
@@ -127,7 +124,6 @@ def transpose_of(A: Box) -> Box:
 
 
 def _bytes(A: Box) -> int:
-    """Return the bytes that making the transpose takes."""
     return counts_of(A).nvals * (_ENTRY + A.width) + _VERTEX * sum(A.shape)
 
 
@@ -201,12 +197,10 @@ class Plan(NamedTuple):
 
     @property
     def kernel(self) -> str:
-        """The method of SuiteSparse."""
         return _METHODS[self.direction]
 
     @property
     def reason(self) -> str:
-        """Why, in numbers."""
         return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
 
 
@@ -379,7 +373,6 @@ def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> No
 
 
 def element(x: Box, index: tuple[int, ...]) -> Any:
-    """Return the value at an index or two, or None."""
     value = handles.place_for(x.dtype)
     info = c_function(f"{x.kind}_extractElement", x.dtype)(value, x.handle, *index)
     if info == lib.GrB_NO_VALUE:
@@ -389,7 +382,6 @@ def element(x: Box, index: tuple[int, ...]) -> Any:
 
 
 def reduced(u: Box, monoid: Monoid) -> Any:
-    """Return the sum of all entries, at least one."""
     result = monoid.types(u.dtype)[1]
     value = handles.place_for(result)
     call = c_function(f"{u.kind}_reduce", result)

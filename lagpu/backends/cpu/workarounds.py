@@ -110,7 +110,6 @@ def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
 
 
 def empty(w: Box) -> None:
-    """Clear a vector or matrix."""
     check(handles.method(w.kind, "clear")(w.handle), "clear")
 
 

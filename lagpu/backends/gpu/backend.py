@@ -272,7 +272,6 @@ class GpuBackend:
         return forms.equals_transpose(A.csc())
 
     def wait(self, x: Handle) -> None:
-        """See `Backend`: the work of a device ends in the order in which it began."""
         self.device.synchronize()
 
     # ----------------------------------------------------------------------- objects: changed

@@ -84,10 +84,7 @@ class LoopLog:
         self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Note that a loop was launched; return what fetches its records.
-
-        The first record is that of its beginning; there is none if none fitted.
-        """
+        """Note that a loop was launched; return what fetches its records, the beginning's first."""
         number = self._launched
         self._launched += 1
 
@@ -153,7 +150,6 @@ class SearchTraffic(NamedTuple):
 
     @classmethod
     def of(cls, statements: Sequence[ops.Statement]) -> SearchTraffic:
-        """Return it."""
         product = next(s for s in statements if isinstance(s.operation, ops.Multiply))
         assigned = [value_bytes(s.out.dtype) for s in statements if s is not product]
         operation: Any = product.operation
@@ -206,7 +202,6 @@ class StatementTraffic(NamedTuple):
 
     @classmethod
     def of(cls, s: ops.Statement) -> StatementTraffic:
-        """Return it."""
         operation = s.operation
         seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
         values = sum(value_bytes(v.dtype) for v in seen.values())
@@ -251,15 +246,9 @@ Count = Callable[[], int]
 class SearchRows:
     """The rows of a search; each record covers all statements of one level.
 
-    Parameters
-    ----------
-    had : list of callable or None
-        For each assignment a callable that returns its output's entries before the loop, or None.
-    why : callable
-        Returns why a level went in its direction: ``why(record, how)`` with what the record before
-        says of how, 0 for the first.
-    traffic : SearchTraffic, optional
-        What a level moves; by default what the statements say, on one device.
+    `had` has for each assignment a callable that returns its output's entries before the loop, or
+    None; ``why(record, how)`` returns why a level went in its direction, with what the record
+    before says of how, 0 for the first; `traffic` is what a level moves.
     """
 
     def __init__(
@@ -279,7 +268,6 @@ class SearchRows:
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
-        """Yield the rows."""
         product, traffic, assigns_after = self._product, self._traffic, self.assigns_after
         before = [0 if count is None else count() for count in self._had]
         last, reached, how = list(before), 0, 0
@@ -357,17 +345,10 @@ def _why_edges(r: Any, frontier_edges: Any, entries: Any, factor: int) -> str:
 class ProgramRows:
     """The rows of a generated loop, with a record for each statement and iteration.
 
-    Parameters
-    ----------
-    inputs : list
-        For each statement the vector or scalar whose entries are the row's input.
-    counts : dict
-        By a vector's ``id``, a callable that returns its entries before the loop.
-    bounds : dict
-        For each product of a matrix (entries, factor): it pulls where the frontier edges times the
-        factor exceed the entries.
-    why : dict
-        For each product why it has no direction to choose, where it has none.
+    `inputs` has for each statement the vector or scalar whose entries are the row's input, `counts`
+    by a vector's ``id`` a callable that returns its entries before the loop. A product of a matrix
+    pulls where the frontier edges times the factor exceed the entries, (entries, factor) in
+    `bounds`; without a choice `why` says so.
     """
 
     def __init__(
@@ -389,7 +370,6 @@ class ProgramRows:
         ]  # fmt: skip
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
-        """Yield the rows."""
         counts = {of: count() for of, count in self._counts.items()}
         made = Measured(0.0, None, kernel="fused", reason="a statement of one generated loop")
         for r, ms in _timed(records):
@@ -558,7 +538,6 @@ class GpuMeter:
         return found, host_ms
 
     def unrecorded(self) -> int:
-        """See `Meter`."""
         return 0 if self._log is None else self._log.lost
 
     def count(self, x: VectorStore | MatrixHandle | CscMatrix | BitmapMatrix) -> Callable[[], int]:
@@ -576,7 +555,6 @@ class GpuMeter:
                 self._compiled += self._device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`."""
         with self._device.alone():
             self._observer.leave()
             self._pool.observers.append(self._observer)

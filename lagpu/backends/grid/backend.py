@@ -227,7 +227,6 @@ class GridMeter:
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`: what the places' meters found outside of statements."""
         found = [meter.stop() for meter in self._own]
         return lambda: _together([part() for part in found], 0.0, "")
 
@@ -237,7 +236,6 @@ class GridMeter:
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
-    """Return the measurement of a statement from those of its parts."""
     found = Measured(
         kernel_ms=ms,
         host_ms=ms,
@@ -308,7 +306,6 @@ class GridBackend:
 
     @property
     def lock(self) -> AbstractContextManager[None]:
-        """See `Backend`: those of all places."""
         return self.pieces.lock()
 
     @property
@@ -428,7 +425,6 @@ class GridBackend:
         return self.pieces.empty(dtype, shape)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
-        """See `Backend`: each piece takes its entries from what every process has."""
         return self.pieces.vector_of(pieces.on_host(indices), pieces.on_host(values), dtype, size)
 
     def matrix_from_coo(
@@ -461,7 +457,6 @@ class GridBackend:
         shape: tuple[int, int],
         symmetric: bool | None = None,
     ) -> GridHandle:
-        """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(pieces.on_host, (col_ptr, row_idx, values))
         data = values if np.ndim(values) else np.ones(len(row_idx), bool)
@@ -503,7 +498,6 @@ class GridBackend:
         return self.pieces.sent(given, v.dtype, (n, n))
 
     def diagonal(self, A: GridHandle, k: int, rows: Any = None) -> GridHandle:
-        """See `Backend`: each piece finds its part of it."""
         assert rows is None  # which only a piece is given
         m, n = A.shape
         size = max(0, min(m - max(-k, 0), n - max(k, 0)))
@@ -602,7 +596,6 @@ class GridBackend:
         v.count = 1 if before == 0 else None
 
     def vector_remove(self, v: GridHandle, i: int) -> None:
-        """See `Backend`: in place, as `vector_set`."""
         for place, part, at in self._owner_of(v, i):
             place.vector_remove(part, at)
 

@@ -44,10 +44,7 @@ _COLLECTED = 40  # bytes of an entry without its values, as it is received, sort
 
 # -------------- Messages on the host: a set of positions, and their values, or the one value of all
 def packed(vertices: Array, size: int, form: str = "shorter") -> Array:
-    """Return a set of positions as a message: a list, or a bitmap up to the last one, of bytes.
-
-    Numbers of a list are u32, or u64 if there are more than 2**32 positions.
-    """
+    """Return a set of positions as a message: a list of u32 or u64, or bytes of a bitmap."""
     number = _number(size)
     end = int(vertices.max()) + 1 if len(vertices) else 0
     if form == "list" or (form == "shorter" and length(len(vertices), size) < -(-end // 8)):
@@ -78,7 +75,6 @@ def exchanged(
 
 
 def _number(size: int) -> np.dtype[Any]:
-    """Return the type of a number in a list."""
     return np.dtype(np.uint32 if size <= _NARROW else np.uint64)
 
 
@@ -98,10 +94,7 @@ def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
 
 
 def to_message(shape: tuple[int, ...], at: Arrays, values: Array, form: str = "shorter") -> Arrays:
-    """Return entries of a part of this shape as a message: distinct positions, and their values.
-
-    There is a value for each, or none. Values that are all the same bits are sent once.
-    """
+    """Return entries of a part of this shape as a message: equal values are sent once."""
     size = math.prod(shape)
     if size >= _NUMBERED:
         return (*at, values)
@@ -363,7 +356,6 @@ class Part(NamedTuple):
 
     @property
     def arrays(self) -> Arrays:
-        """The arrays to send."""
         return (self.where,) if self.values is None else (self.where, self.values)
 
 

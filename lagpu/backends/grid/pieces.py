@@ -123,16 +123,9 @@ class _Locks:
 class Pieces:
     """The collectives, and a local backend, its *place*, for each piece of this process.
 
-    Parameters
-    ----------
-    engine : LocalEngine
-        The collectives.
-    places : sequence of Backend
-        The local backend of each local piece; several may share one.
-    grid : tuple of int, optional
-        The rows and columns of pieces; by default one column of all.
-    order : str, optional
-        The order in which indices are distributed: ``"random"``, or ``"degree"``; see `ordered`.
+    Several pieces may share a place. `grid` are the rows and columns of pieces, by default one
+    column; `order` is that in which indices are distributed: ``"random"``, or ``"degree"``; see
+    `ordered`.
     """
 
     def __init__(
@@ -189,7 +182,6 @@ class Pieces:
         return partition.layout(shape, self.grid, new)
 
     def partition(self, size: int) -> Partition:
-        """Return the ownership of a vector's indices."""
         return self.layout((size,)).dims[0]
 
     def all_need(self, size: int) -> Need:
@@ -198,10 +190,7 @@ class Pieces:
 
     # ------------------------------------------------------------------------------ statements
     def run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
-        """Do some work of a name, with every other process, then make its changes.
-
-        What is `given`, by name, must be the same in all of them.
-        """
+        """Do some work of a name, `given` the same in every process, then make its changes."""
         engine = self.engine
         if not isinstance(engine, MpiEngine) or self._changes is not None:  # the latter: nested
             return work()
@@ -253,7 +242,6 @@ class Pieces:
         return made
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
-        """Return an empty vector or matrix."""
         by = self.layout(shape)
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
         return self.handle(parts, dtype, shape)
@@ -313,7 +301,6 @@ class Pieces:
         return made
 
     def nvals(self, x: GridHandle) -> int:
-        """Return the number of entries of the whole."""
         if x.count is not None:
             return x.count
         known: list[Any] = [getattr(part, "known", None) for part in x.parts]
@@ -349,10 +336,7 @@ class Pieces:
     def sent(
         self, given: Sequence[Entries], dtype: DType, shape: Shape, by: Layout | None = None
     ) -> GridHandle:
-        """Return the vector or matrix of entries that any piece has; no two have the same index.
-
-        Its layout is that of its shape, unless it is given.
-        """
+        """Return the object of entries that any piece has; no two have the same index."""
         by = by or self.layout(shape)
         received = self.routed(given, [by.owner(*indices) for *indices, _ in given])
         parts = [
@@ -411,7 +395,6 @@ def computed(place: Backend, operation: Operation, dtype: DType, shape: Shape) -
 
 
 def entries_of(place: Backend, x: Handle, ndim: int) -> Entries:
-    """Return the entries of one place's vector or matrix, by columns."""
     if ndim == 1:
         return place.vector_to_coo(x)
     col_ptr, rows, values = place.matrix_to_csc(x)
@@ -627,17 +610,14 @@ class GridClusters:
 
     @property
     def apart(self) -> bool:
-        """See `Clusters`."""
         devices = [place.device for place in self._pieces.places]
         own = None not in devices and len({id(device) for device in devices}) == len(devices)
         return own and len(self.backends) > 1
 
     def run(self, work: Callable[[], T]) -> T:
-        """See `Clusters`."""
         return self._pieces.run("clusters", work)
 
     def inside(self, work: Callable[[], T]) -> T:
-        """See `Clusters`."""
         if self._group is None:
             return work()
         try:
@@ -648,7 +628,6 @@ class GridClusters:
             raise
 
     def copy(self, A: GridHandle, k: int) -> Handle:
-        """See `Clusters`."""
         return self.run(lambda: self._copy(A, k))
 
     def _copy(self, A: GridHandle, k: int) -> Handle:
@@ -683,7 +662,6 @@ class GridClusters:
         return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
     def total(self, parts: Sequence[Array]) -> Array:
-        """See `Clusters`."""
         first = self.numbers[0]
         given = [
             (parts[p // self._size - first] if p % self._size == 0 else np.zeros(0),)
@@ -761,10 +739,7 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
 def on_one_device(
     pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
 ) -> MatrixHandle:
-    """Return a matrix that `may_gather` allows on one piece's device, or its `pattern`, BOOL.
-
-    The caller holds the locks of the pieces.
-    """
+    """Return a matrix that `may_gather` allows on one device, or its pattern; it takes no lock."""
     assert isinstance(home, GpuBackend)
     device, by = home.device, pieces.layout(A.shape).dims[1]
     parts: list[CscMatrix] = [part.csc() for part in A.parts]

@@ -41,10 +41,7 @@ _MOST_HELD = emit.Operands.most_held
 def plan_program(
     pieces: Pieces, body: Sequence[Statement], turns: Until | Sweep, why: str
 ) -> GridProgram | Rejection:
-    """Return the generated loop of a body on all pieces, or why there is none.
-
-    The pieces can run one kernel; `why` it is no search.
-    """
+    """Return the generated loop of a body on all pieces, or why there is none; `why` no search."""
     statements, own = list(body), tuple[Handle, ...]()
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):
@@ -102,10 +99,7 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
 
 
 def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
-    """Return the program of a relaxation over ``min_plus``, or None if the body is none.
-
-    See `search_grid.why_not_in_any_order` for what allows another order of the edges.
-    """
+    """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
         return None
@@ -149,7 +143,6 @@ class GridLevels:
         self.lowest, self.deepest = (0, -1) if lowest is None else (lowest, deepest or 0)
 
     def cut(self, d: int) -> GridHandle:
-        """See `lagpu.operations.Levels`."""
         made = self._pieces.empty(BOOL, self._levels.shape)
         at = self._levels.dtype.numpy.type(d)
         for k, _, place in self._pieces:
@@ -206,13 +199,7 @@ class GridProgram:
         return sum(part.bytes_to_write for x in self._written for part in x.parts)
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        """Run the loop to its end, and wait for it.
-
-        Raises
-        ------
-        GridTimeout
-            If a device has waited too long for another one; nothing was written then.
-        """
+        """Run the loop to its end, and wait for it; `GridTimeout` if nothing was written."""
         pieces = self._pieces
         for s in self.statements:
             for x in (*(ref.scalar for ref in s.scalars), *operands_of(s.operation), s.out):
@@ -251,7 +238,6 @@ class GridProgram:
     def _run(
         self, programs: Sequence[PieceProgram], tables: Sequence[Any], sizes: Sequence[int]
     ) -> None:
-        """Launch the kernels of all pieces, and wait for them."""
         pieces = self._pieces
         written = []
         for program, (_, _, place) in zip(programs, pieces, strict=True):
@@ -416,7 +402,6 @@ class OnOnePiece:
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        """Run the loop to its end."""
         with cast(Any, self._pieces.places[0].device).alone():
             cast(Any, self.inner).run()
         new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]

@@ -111,7 +111,6 @@ class RowSlots(NamedTuple):
     room: int  #: Vertices of a list.
 
     def window_words(self, pieces: int, value_bytes: int) -> int:
-        """Return the u64 of a window."""
         rows, columns = self.sources // self.own, self.targets // self.own
         words = self.sources + columns * self.own + self.targets + MOST_PEERS
         words += (rows + columns) * self.room + (BITS * self.targets if value_bytes else 0)
@@ -139,7 +138,6 @@ class Kind(NamedTuple):
 
 
 def _long(system: systems.System) -> bool:
-    """Whether lists of a system may have all vertices."""
     return system.messages in ("list", "direction")
 
 
@@ -349,7 +347,6 @@ class PieceSpace:
 
 
 def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
-    """Return alpha and beta."""
     if kind.system is None or kind.system is systems.AUTO:
         return space.alpha(kind), beta_of(kind.sums)
     return kind.system.alpha, kind.system.beta
@@ -604,7 +601,6 @@ class _Space:
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
-        """Return the threshold for a pull."""
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod

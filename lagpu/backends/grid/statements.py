@@ -113,7 +113,6 @@ def multiply_selection(pieces: Pieces, op: ops.MultiplySelection, s: Statement) 
 
 
 def selection_to_matrix(pieces: Pieces, op: ops.SelectionToMatrix, s: Statement) -> list[Operation]:
-    """Make the matrix of the entries of f."""
     made = _selection(pieces, op.indices, op.nrows)
     found = pieces.turned(made) if op.transposed else made
     return [ops.Assign(part) for part in found.parts]
@@ -193,7 +192,6 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
 
 
 def reads_indices(op: Operation) -> bool:
-    """Whether an operation is a function of indices."""
     if not isinstance(op, (ops.Apply, ops.Select)):
         return False
     function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
@@ -202,7 +200,6 @@ def reads_indices(op: Operation) -> bool:
 
 # --------------------------- Indexing: entries are sent to the owners of their places in the result
 def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
-    """Assign at the own indices."""
     x = pieces.turned(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
     by, own = pieces.layout(s.out.shape), pieces.layout(x.shape)
@@ -229,7 +226,6 @@ def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
 
 
 def assign_scalar(pieces: Pieces, op: ops.AssignScalar, s: Statement) -> list[Operation]:
-    """Assign a number at the own indices."""
     lists, by = _on_host(op.indices, s.out), pieces.layout(s.out.shape)
     found: list[Operation] = []
     for _, p, _place in pieces:
@@ -300,12 +296,10 @@ def _own(
 
 
 def _positions(own: Sequence[tuple[Array, Array] | None]) -> tuple[Array | None, ...] | None:
-    """Return the index lists of a local operation."""
     return None if all(of is None for of in own) else tuple(of and of[1] for of in own)
 
 
 def _on_host(indices: Any, x: GridHandle) -> Lists:
-    """Return the list of each dimension, or None where there is none."""
     if indices is None:
         return [None] * len(x.shape)
     return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]
@@ -328,7 +322,6 @@ def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operat
 
 
 def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
-    """Return the sum of all entries, or None."""
     x: GridHandle = op.operand
     dtype = op.monoid.types(x.dtype)[1]
     values = _known(

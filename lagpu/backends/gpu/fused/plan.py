@@ -96,13 +96,7 @@ def named_policy(body: Sequence[Statement]) -> str | None:
 
 
 def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> DeviceLoop | Rejection:
-    """Return the search with the directions of a policy, or why it runs statement by statement.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such policy, or not this argument.
-    """
+    """Return the search with the directions of a policy, or why it runs statement by statement."""
     name, given = policy_of(text)
     rule = SEARCH_RULES.get(name, tuple)  # of `auto`, which takes nothing
     numbers = rule if isinstance(rule, str) else rule(**given)
@@ -119,7 +113,6 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
 
 
 def without_policy(s: Statement) -> Statement:
-    """Return a statement whose product names no policy."""
     if not isinstance(s.operation, Multiply):
         return s
     product = s.operation.product._replace(policy=None)

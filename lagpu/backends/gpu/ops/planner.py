@@ -71,7 +71,6 @@ class SearchRule(NamedTuple):
 
     @property
     def one_way(self) -> bool:
-        """Whether the search has one direction, and needs one form of the matrix."""
         return self.kind in ("kOnlyPushes", "kOnlyPulls")
 
 
@@ -149,7 +148,6 @@ class Plan(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why, in numbers."""
         return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
 
 
@@ -171,15 +169,7 @@ class Numbers(NamedTuple):
 
 
 def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | None = None) -> Plan:
-    """Return the plan of a product; `desc` has the mask.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown kernel, policy or argument; the message lists the valid ones.
-    NotSupported
-        If the kernel needs rows that the matrix may not keep.
-    """
+    """Return the plan of a product; `desc` has the mask."""
     if product.kernel is not None:
         return _asked_for(A, product)
     name, given = policy_of("auto" if product.policy is None else product.policy)
@@ -208,13 +198,7 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
 
 
 def named(kernel: str, why: Any) -> Plan:
-    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``.
-
-    Raises
-    ------
-    InvalidValue
-        If there is none of this name; the message lists the valid ones.
-    """
+    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
     name, colon, variant = kernel.partition(":")
     strategy = STRATEGIES.get(name)
     if strategy is None or (colon and not (strategy.variants or name == "push_virtual")):

@@ -74,12 +74,10 @@ class BitmapMatrix:
 
     @property
     def nvals(self) -> int:
-        """Number of entries."""
         return self.entries.nvals
 
     @property
     def nbytes(self) -> int:
-        """Bytes of bits and values."""
         v = self.entries
         return sum(x.nbytes for x in (v.words, v.values, v.indices) if x is not None)
 
@@ -89,7 +87,6 @@ class BitmapMatrix:
         self.alive: Any = None
 
     def copy(self, dtype: DType) -> BitmapMatrix:
-        """Return a copy, cast to `dtype`."""
         if self.entries.form == "bitmap":
             require(self.device, self.shape, None if self.entries.values is None else dtype, "dup")
         made = BitmapMatrix(self.device, dtype, self.shape, self.entries.copy(dtype))
@@ -135,10 +132,7 @@ def from_few_entries(
 
 
 class MatrixHandle:
-    """The front end's object for a matrix; it stays the same when a statement writes the matrix.
-
-    `store` is how the matrix is stored now.
-    """
+    """The front end's object for a matrix; a statement that writes the matrix replaces `store`."""
 
     __slots__ = ("store",)
 
@@ -152,17 +146,14 @@ class MatrixHandle:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What the text of a program depends on: type and shape."""
         return self.store.dtype, *self.store.shape
 
     @property
     def symmetric(self) -> bool | None:
-        """Whether the matrix equals its transpose, if that is known."""
         return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
 
     @property
     def is_bitmap(self) -> bool:
-        """Whether it is stored as a bitmap matrix."""
         return type(self.store) is BitmapMatrix
 
     @property
@@ -203,7 +194,6 @@ def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
 
 
 def has_bitmap(*matrices: MatrixHandle | None) -> bool:
-    """Whether one of them is stored as a bitmap matrix."""
     return any(A is not None and A.is_bitmap for A in matrices)
 
 
@@ -249,10 +239,7 @@ def _first_bits(v: VectorStore, count: int) -> HostArray:
 
 
 class VectorLevels:
-    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels.
-
-    They were read from `vector`. The order is INT32, INT64 past 2**31.
-    """
+    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels."""
 
     def __init__(self, counters: Counters, v: VectorStore) -> None:
         self._counters, self._device, self.size = counters, v.device, v.size
@@ -280,11 +267,9 @@ class VectorLevels:
 
     @cached_property
     def starts(self) -> list[int]:
-        """`offsets` on the host."""
         return self._device.to_host(self.offsets).tolist()
 
     def cut(self, d: int) -> VectorStore:
-        """See `lagpu.operations.Levels`."""
         made = VectorStore(self._device, self._counters, BOOL, self.size)
         with self._device.alone():
             vertices = self.order[self.starts[d] : self.starts[d + 1]]
@@ -296,10 +281,7 @@ class VectorLevels:
         return made
 
     def edge_offsets(self, d: int, form: CscMatrix) -> stores.EdgeOffsets | None:
-        """Return level d with the entries of a matrix before each of its columns.
-
-        The columns of all levels are summed by one scan, at the first call.
-        """
+        """Return level d with the entries of a matrix before each column, by one scan for all."""
         if self.order.dtype != np.int32 or not len(self.order):
             return None
         if self._lists is None or self._lists[0]() is not form:
@@ -321,7 +303,6 @@ class LevelOffsets(NamedTuple):
     d: int
 
     def of(self, form: CscMatrix) -> stores.EdgeOffsets | None:
-        """Return the edge offsets of the level for the columns of `form`."""
         return self.levels.edge_offsets(self.d, form)
 
 
@@ -357,7 +338,6 @@ class BitmapLevels:
             self.lowest, self.deepest = lowest, deepest
 
     def cut(self, d: int) -> MatrixHandle:
-        """See `lagpu.operations.Levels`."""
         v = self._bitmap.entries
         made = VectorStore(self._device, self._counters, BOOL, v.size)
         run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
@@ -370,7 +350,6 @@ class BitmapLevels:
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 
     def order_bytes(self) -> int:
-        """Return the bytes of the arrays that `ordered` makes."""
         k, n = self.shape
         return int(4 * k * (2 * n + self.deepest + 3))
 

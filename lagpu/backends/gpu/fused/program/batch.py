@@ -109,7 +109,6 @@ class Batches:
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
-        """See `protocol.Batches`."""
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
         known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None
@@ -141,10 +140,7 @@ class Batches:
         named: list[Any],
         counted: Any,
     ) -> tuple[_Known, bool]:
-        """Return what is known of batches alike, and whether they write `counted`.
-
-        `named` are the handles of all lines.
-        """
+        """Return what is known of batches alike, and whether they write `counted`."""
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
@@ -163,7 +159,6 @@ class Batches:
 
 
 def _operators(s: Statement) -> list[Any]:
-    """Return the operators of a statement, and of its accumulator."""
     operation, accum = s.operation, s.desc.accum
     found: list[Any] = [] if accum is None else [accum]
     if isinstance(operation, emit.PRODUCTS):
@@ -263,7 +258,6 @@ class _Kept:
         return self.launch is not None
 
     def forget(self) -> None:
-        """Drop the memory that the last run worked in."""
         self.rooms, self.stamps = [], None
 
     def repeats(self, handles: Sequence[Any]) -> bool:
@@ -313,7 +307,6 @@ class Batch(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         return sum(x.bytes_to_write for x in self.written)
 
     def run(self, log: LoopLog | None = None) -> None:
@@ -354,7 +347,6 @@ class Batch(KernelLoop):
         return start, partial(self._settle, scalars, heard, counts)
 
     def _arguments(self, run: emit.Run) -> dict[str, Any]:
-        """Return the arguments of vectors and matrices, and numbers."""
         kept, device = self._kept, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
@@ -377,7 +369,6 @@ class Batch(KernelLoop):
             kept.stamps = [*map(_STAMP, handles)]
 
     def _scalars(self) -> emit.LoopScalars | None:
-        """Return the scalars of the run, or None if there are none."""
         known = self._known
         if not known.scalars:
             return None

@@ -104,7 +104,6 @@ class GeneratedPatternLoop(GeneratedLoop):
         return PatternOperands(self._pattern, *given)
 
     def _store(self) -> None:
-        """Store the entries that are left in the handles of the matrices."""
         for handle, v in self._handles:
             handle.store = forms.take(self._pattern.with_values(v.dtype, v.values, None), v.words)
 
@@ -122,7 +121,6 @@ class PatternOperands(emit.Operands):
         self._lists: dict[bool, str] = {}
 
     def _lists_of(self, rows: bool) -> str:
-        """Return the ``Lists`` of the rows or of the columns."""
         if rows not in self._lists:
             at = self.params.place(self._pattern)
             lists = _by_rows if rows else _by_columns

@@ -45,7 +45,6 @@ _programs: dict[tuple[Any, ...], list[Program]] = {}
 
 
 def kept_programs(*key: Any) -> list[Program]:
-    """Return where programs of a key are kept."""
     if len(_programs) >= MOST_PROGRAMS:
         _programs.clear()
     return _programs.setdefault(key, [])
@@ -68,10 +67,7 @@ def generated_loop(
 def generated_sweep(
     statements: Sequence[Statement], turns: ops.Sweep, why: str
 ) -> GeneratedLoop | Rejection:
-    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep.
-
-    Each level takes as long as all indices, where a sweep looks at those of the level.
-    """
+    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep."""
     given: Any = turns.levels
     levels, deepest = given.vector, given.deepest
     masks = turns.here, turns.above
@@ -130,22 +126,17 @@ def has_one_index(s: Statement) -> bool:
 
 
 def _written_places(body: Sequence[Statement]) -> list[int]:
-    """Return the places of the vectors that a recorded body writes."""
     assert isinstance(body, RecordedBody)
     return [place.number for place in distinct(s.out for s in body.record.statements)]
 
 
 class GeneratedLoop(KernelLoop):
-    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
-
-    `one_way` is why a product has no direction to choose; the vector `counted_input` of those that
-    a statement reads is the input of its row in a trace.
-    """
+    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
     name = "generated loop"
     keeps_log = may_run_on = True
-    one_way = "only one form of the matrix is stored"
-    counted_input = -1
+    one_way = "only one form of the matrix is stored"  # why a product has no choice
+    counted_input = -1  # of the vectors that a statement reads, in a trace
     _numbers: Sequence[Any] = ()
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
@@ -297,7 +288,6 @@ class OnEntries(NamedTuple):
     bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
 
     def store(self) -> None:
-        """Store the bitmap matrices written in the outputs' handles."""
         for handle in self.written:
             made = self.bitmaps[id(handle)]
             made.changed()
@@ -363,7 +353,6 @@ def why_not_on_entries(
 
 
 def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
-    """Return one statement on entries; a product has the same matrix."""
     made, operation = ops.moved(s, entries), s.operation
     if isinstance(operation, ops.Multiply):
         operation = operation._replace(operand=entries[id(operation.operand)])
@@ -430,7 +419,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         found, copied = self._found, self._ends[1]
         rows, sums = {}, 0
         for s in found.statements:
@@ -458,7 +446,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
         self._found.store()
 
     def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
-        """See `GeneratedLoop`."""
         k, _ = self._shapes[id(operation.operand)]
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
@@ -480,7 +467,6 @@ class BitmapOperands(emit.Operands):
         self._shapes, self._nbytes = shapes, nbytes
 
     def space(self, s: Statement) -> Any:
-        """See `Operands`."""
         return self._shapes[id(s.out)]
 
     def filled(self, s: Statement) -> str:
@@ -516,10 +502,7 @@ class BitmapOperands(emit.Operands):
         return [*lines, call], result, logged
 
     def _sums(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
-        """Return the line of a product with values, and the numbers that are logged.
-
-        `out` has the mask and the result.
-        """
+        """Return the line of a product with values, and the numbers that are logged."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
         name = f"Product{len(params.structs)}"
