@@ -91,8 +91,6 @@ class Algorithm:
 #
 # `lagpu bench` compares levels and lengths between systems, which takes less time than a proof. So
 # its results to prove have None in their place.
-
-
 def _check_bfs(A: Any, source: int, found: Any) -> None:
     levels, parents = found
     if levels is not None:
@@ -144,8 +142,6 @@ def _check_sampled(A: Any, k: int, found: Any, error: Any = None, *, weight: boo
 
 
 # ---- readers of results, and facts of answers
-
-
 def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
     """Return the depth and the root of each vertex of a forest by pointer doubling.
 

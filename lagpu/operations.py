@@ -205,16 +205,14 @@ def read(x: Any, depth: int) -> Any:
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
 
 
-# ------------------------------------------------------------------------------------------
-# An output, a descriptor and an operation are a statement. The operation is the same record for a
+# ---- An output, a descriptor and an operation are a statement. The operation is the same record
+# for a
 # vector and for a matrix of k rows. Operands are *handles*, a backend's own objects.
 #
 # A backend obeys the GraphBLAS rule: with ``T`` the operation's result, ``Z = T``, or with an
 # accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
 # ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
 # if `replace` is set. The output may be one of the operands.
-
-
 Array = np.ndarray[Any, Any]
 Handle = Any
 """A backend's own object for a vector or a matrix; it stays the same when it is written."""
@@ -279,7 +277,7 @@ class BoundOperator(NamedTuple):
     right: Any = None
 
 
-# ------------------------------------------------------------------------------- operations
+# ---- operations
 #: The methods of vectors and matrices that make operations, and have no side effect.
 PURE: set[str] = set()
 T = TypeVar("T")
@@ -576,10 +574,7 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
     return operation if found is operand else operation._replace(**{field: found})
 
 
-# ------------------------------------------------------------------------------------------
-# Loops: when they end, their plans, and the record of their bodies.
-
-
+# ---- Loops: when they end, their plans, and the record of their bodies.
 class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
@@ -642,10 +637,7 @@ class Rejection(NamedTuple):
     why: str
 
 
-# ------------------------------------------------------------------------------------------
-# The record of a loop's body: its statements on places, which other handles take another time.
-
-
+# ---- The record of a loop's body: its statements on places, which other handles take another time.
 class Place:
     """The place of a handle in a record."""
 

@@ -65,9 +65,7 @@ def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
     return stored, *stored.to_coo()
 
 
-# ---------------------------------------------------------------------------------- matrices
-
-
+# ---- matrices
 def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
     """Draw the pattern of a matrix, and values if it is small.
 
@@ -150,9 +148,7 @@ def _colour_bar(ax: Axes, scale: Any, label: str, **more: Any) -> None:
     bar.ax.tick_params(labelsize=LABEL)
 
 
-# ------------------------------------------------------------------------- vectors and masks
-
-
+# ---- vectors and masks
 def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     """Draw vectors as rows of cells: blank without an entry, dashed where an entry is zero.
 
@@ -251,9 +247,7 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
     return canvas.ax
 
 
-# ---------------------------------------------------------------------------------- products
-
-
+# ---- products
 def product(
     call: Call,
     *,
@@ -393,9 +387,7 @@ def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
 _LAYOUTS = {"aligned": _aligned, "equation": _equation}
 
 
-# ---------------------------------------------------------------------------------- searches
-
-
+# ---- searches
 def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -> Axes:
     """Draw one level of a search on the adjacency matrix.
 
@@ -564,9 +556,7 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-# ------------------------------------------------------------------------------------ graphs
-
-
+# ---- graphs
 def graph(
     A: Matrix,
     levels: Vector | None = None,

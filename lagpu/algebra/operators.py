@@ -43,8 +43,6 @@ class _Described:
 
 
 # ---- rules of types: from the type of the operands to the domain, and from it to the result
-
-
 Rule = Callable[[DType], DType]
 
 
@@ -98,8 +96,6 @@ def index(_dtype: DType) -> DType:
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
 # the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
 # BOOL.
-
-
 def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
     """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
     number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
@@ -640,8 +636,6 @@ def result_of(op: Any, kind: DType) -> Any:
 
 
 # ---- `Table`: the operators of one kind, by attribute, by name and in order
-
-
 _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
@@ -836,7 +830,7 @@ class Table(Namespace, Generic[Row]):
         return row
 
 
-# ---------------------------------------------------------------- copies and pickles of operators
+# ---- copies and pickles of operators
 def _as_named(op: Any) -> tuple[Any, ...]:
     """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))

@@ -137,8 +137,6 @@ for _add, _op in ((x, y) for x in dir(_of_numpy[0]) for y in dir(_of_numpy[1])):
 # ---- `op`, all operators by one name, and `select`, operators that keep entries when called
 #
 # Both are namespaces of python-graphblas over the tables: they hold no operators of their own.
-
-
 class Operators(Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 

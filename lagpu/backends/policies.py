@@ -95,10 +95,7 @@ def read_arguments(
     return {key: argument.default for key, argument in known.items()} | given
 
 
-# ------------------------------------------------------------------------------------------
-# The number of searches at once for backends whose k x n matrices cost memory by the entry.
-
-
+# ---- The number of searches at once for backends whose k x n matrices cost memory by the entry.
 _ENTRY_BYTES = 96  # of an entry of a product while it is sorted, and of a vertex in all matrices
 _TOUCHED = 2**24  # most entries that a batch touches; larger batches are not faster
 

@@ -122,7 +122,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
     raise errors.DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
 
 
-# ------------- Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write
+# ---- Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write
 def dtype_for(dtype: Any, what: str) -> DType:
     """Return the `DType` for the constructor that `what` names."""
     if type(dtype) is DType:
@@ -161,7 +161,7 @@ def _instead(x: Any, what: str) -> str:
     return ""
 
 
-# ------------------- Check and convert users' arguments: scalars, sizes, indices, values, operators
+# ---- Check and convert users' arguments: scalars, sizes, indices, values, operators
 Array = np.ndarray[Any, Any]
 
 MAX_SIZE = 2**60  # GraphBLAS' own limit
@@ -557,7 +557,7 @@ def _selected(dtype: DType, op: Any, thunk: Any, applies: bool) -> tuple[IndexUn
 _selected_once = functools.lru_cache(maxsize=1024, typed=True)(_selected)
 
 
-# ----------- Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles
+# ---- Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 
@@ -674,7 +674,7 @@ def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
 
 
-# ------------------------ A vector as a dense array: on the host, on its device, and through DLPack
+# ---- A vector as a dense array: on the host, on its device, and through DLPack
 def require_full(
     x: Any,
     nvals: int,
@@ -727,10 +727,7 @@ def dlpack_device(self: Any) -> tuple[int, int]:
     return _CUDA, int(device.name.rpartition(":")[2])
 
 
-# ------------------------------------------------------------------------------------------
-# Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
-
-
+# ---- Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
 def put_together(
     kind: Any, shape: Any, dtype: Any, where: list[Any], values: Any, place: str, name: str
 ) -> Any:

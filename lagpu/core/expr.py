@@ -89,8 +89,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
     warnings.warn_explicit(message, errors.UnusedCall, code.co_filename, found.line, registry=known)
 
 
-# ------------------------------------------------------------------------------------------
-# Deferred calls, masks and `assign`, the one funnel from notation to a backend.
+# ---- Deferred calls, masks and `assign`, the one funnel from notation to a backend.
 #
 # Every statement is checked before a backend sees it: a call against its inputs when it is
 # written, and against its output, mask and accumulator when it is assigned.

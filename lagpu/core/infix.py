@@ -114,10 +114,8 @@ def _joins(x: Any, sign: str) -> bool:
     return isinstance(x, Pair) and x.sign == sign
 
 
-# ------------------------------------------------------------------------------------------
-# ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u | v)``.
-
-
+# ---- ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u |
+# v)``.
 def _is_number(x: Any) -> bool:
     """Whether `x` is a scalar, a number, or two of them that wait for an operator."""
     if type(x) is Joined:
@@ -197,10 +195,8 @@ class Joined(Pair):
         return self.combined(binary[_WAYS[self.sign][2]], None)
 
 
-# ------------------------------------------------------------------------------------------
-# A vector and a matrix: on the left a vector counts for the rows, on the right for the columns.
-
-
+# ---- A vector and a matrix: on the left a vector counts for the rows, on the right for the
+# columns.
 @functools.lru_cache(maxsize=256)  # one object for each: backends remember semirings by identity
 def _any_of(op: BinaryOp) -> Semiring:
     """Return the semiring that multiplies by `op`, for products of one term in each sum."""
@@ -267,10 +263,7 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
     return call._written_in(by)
 
 
-# ------------------------------------------------------------------------------------------
-# Products with ``@``, and the operations on two matrices: expressions become calls.
-
-
+# ---- Products with ``@``, and the operations on two matrices: expressions become calls.
 _PLUS_TIMES = semiring.plus_times
 
 
@@ -588,8 +581,7 @@ def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
+# ---- ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
 
 
 #: sign -> element-wise operation on two vectors or two matrices, as python-graphblas has them: what
@@ -702,10 +694,7 @@ class Arithmetic(NoTruth):
         return call._written_in(author())
 
 
-# ------------------------------------------------------------------------------------------
-# Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.
-
-
+# ---- Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.
 class Replace:
     """`lagpu.replace`: delete the output's entries outside the mask, as in ``w(m.S, replace)``."""
 

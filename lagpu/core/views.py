@@ -472,10 +472,7 @@ def _not_a_row(out: Any, value: Any) -> DomainMismatch:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
-
-
+# ---- Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
 class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
     """An object that is read as a matrix and stored as something else."""
 

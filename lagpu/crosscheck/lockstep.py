@@ -168,7 +168,7 @@ class Lockstep(Observer):
         self._row: Row | None = None  # of the running statement, once its first call agrees
         self._rows: dict[tuple[Place, str], Row] = {}
 
-    # ----------------------------------------------------------------------------- the report
+    # ---- the report
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and store its formula for a difference; see `Observer`."""
         outer = self._formula, self._row
@@ -206,7 +206,7 @@ class Lockstep(Observer):
             row.rule = str(rule)
         row.chosen += chosen
 
-    # ---------------------------------------------------------------------------- statements
+    # ---- statements
     def execute(self, statement: ops.Statement) -> None:
         """See `Backend`.
 
@@ -274,7 +274,7 @@ class Lockstep(Observer):
     def free_bytes(self) -> int:
         return int(min(self._each("free_bytes")))
 
-    # ------------------------------------------------------------------------- objects: made
+    # ---- objects: made
     def vector(self, dtype: DType, size: int) -> Replica:
         """See `Backend`; making an empty object counts as no statement."""
         return Replica(self._each("vector", dtype, size), dtype, (size,))
@@ -307,7 +307,7 @@ class Lockstep(Observer):
         self._compare(made, shown, rule)
         return made
 
-    # ------------------------------------------------------------- objects: read and changed
+    # ---- objects: read and changed
     vector_to_coo = _passed("_read", "vector_to_coo")
     vector_head = _passed("_read", "vector_head")
     isequal = _passed("_read", "isequal")
@@ -352,7 +352,7 @@ class Lockstep(Observer):
             raise refusal
         return answers[0]
 
-    # ---------------------------------------------------------------------- on every backend
+    # ---- on every backend
     def _each(self, method: str, *args: Any) -> list[Any]:
         """Call a method of each backend with its own handles, and return the results."""
         found = []
@@ -386,7 +386,7 @@ class Lockstep(Observer):
                 raise self._difference(what, k, 1, (row,))
         return values[0]
 
-    # --------------------------------------------------------------------------- comparison
+    # ---- comparison
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
         if x.ndim == 1:
             return self._entries(x)
@@ -488,7 +488,6 @@ def _plan(label: str, place: Backend) -> Plan:
 
 
 # ---- loops, statement by statement and as one program
-
 _INDICES_ONLY = "indices only, as any chose the values"
 _NOT_COMPARED = "not compared, as its indices depend on what any chose"
 
@@ -528,7 +527,7 @@ class Crosscheck(Lockstep):
         self.report = Report(name, tuple(place.name for place in self.places))
         self._rows = {}
 
-    # ------------------------------------------------------------------------------- loops
+    # ---- loops
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
@@ -574,7 +573,7 @@ class Crosscheck(Lockstep):
         parts = self._each("levels", x)
         return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
 
-    # ------------------------------------------- what another run of the same loop may give
+    # ---- what another run of the same loop may give
     def evaluate(self, operation: Any) -> Any:
         self.free_reads |= isinstance(operation, ops.Reduce) and operation.monoid.name == "any"
         return super().evaluate(operation)
@@ -735,7 +734,7 @@ class LoopTwice:
         x.host = None
         return self._of._entries(x, k)
 
-    # ------------------------------------------------------------------- statement by statement
+    # ---- statement by statement
     def _eagerly(self) -> None:
         of, turns = self._of, self._turns
         if isinstance(turns, ops.Sweep):
@@ -768,7 +767,7 @@ class LoopTwice:
                 seen = (of.scales.get(id(s.out), 0.0), abs(float(s.out.get() or 0)), *summed)
                 of.scales[id(s.out)] = max(seen)
 
-    # --------------------------------------------------------------------------- as one program
+    # ---- as one program
     def _fused(self, k: int) -> str:
         """Run the loop on backend `k` as one program; return the program's name."""
         of, place = self._of, self._of.places[k]

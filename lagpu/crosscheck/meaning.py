@@ -490,8 +490,6 @@ def _distinct(found: Terms, count: int) -> Array:
 
 
 # ---- two results, entry by entry
-
-
 def compare(
     first: Entries, other: Entries, rule: Rule, may: Terms | None = None
 ) -> Agreement | Unequal:

@@ -69,9 +69,7 @@ TREE = Line("tree", VERMILION, 2.6)
 DROPPED = Line("dropped", "#F0B27A", 2.4)
 
 
-# ------------------------------------------------------------------------------------------
-# Self-contained HTML pages: templates filled with text that is escaped.
-
+# ---- Self-contained HTML pages: templates filled with text that is escaped.
 _MARKUP = re.compile("<(?=[/!])")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
@@ -98,9 +96,7 @@ def data(content: Any) -> str:
     return _MARKUP.sub("\\\\u003c", made)  # only </script and <!-- mean anything in a script
 
 
-# ------------------------------------------------------------------------------------------
-# Drawings in SVG.
-
+# ---- Drawings in SVG.
 _ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}
 
 
@@ -214,8 +210,7 @@ class SvgCanvas:
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Drawings in Matplotlib's axes, with their legends and files.
+# ---- Drawings in Matplotlib's axes, with their legends and files.
 
 #: Size of labels in points: 14 pixels where a page shows a picture at its own size.
 LABEL = 10.5

@@ -152,10 +152,7 @@ def triplets(x: Any) -> Iterator[tuple[int, int, Any]]:
     yield from zip(*(index.tolist() for index in cells), values.tolist(), strict=True)
 
 
-# ------------------------------------------------------------------------------------------
-# A graph on a canvas: places of its vertices, the same in each run, its edges and vertices.
-
-
+# ---- A graph on a canvas: places of its vertices, the same in each run, its edges and vertices.
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent

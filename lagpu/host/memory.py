@@ -126,10 +126,7 @@ def _left(folder: Path, limit: str, usage: str, cache: str) -> int | None:
     return max(0, int(ceiling) - used + int(counters.get(cache, 0)))
 
 
-# ------------------------------------------------------------------------------------------
-# Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices.
-
-
+# ---- Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices.
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

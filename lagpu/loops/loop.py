@@ -133,14 +133,11 @@ class Counted:
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Loops that were recorded before: the statements of the record are reused on other objects.
+# ---- Loops that were recorded before: the statements of the record are reused on other objects.
 #
 # A body of lagpu statements alone means the same whenever its names do. If only vectors and
 # matrices differ, with the same types and shapes, all checks would pass again; so the new
 # handles replace the old ones, and the body does not run.
-
-
 _MOST = 512  # loops; then all are forgotten
 _known: dict[tuple[int, int], KnownLoop] = {}
 
@@ -221,10 +218,8 @@ def keep_known(
     _known[id(frame.f_code), line] = known
 
 
-# ------------------------------------------------------------------------------------------
-# Run a recorded body again and again: its statements wait for each other, or run by themselves.
-
-
+# ---- Run a recorded body again and again: its statements wait for each other, or run by
+# themselves.
 def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int = 0) -> int:
     """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
 
@@ -263,7 +258,7 @@ def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
             run_statement(backend, now)
 
 
-# --------- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
+# ---- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
 def loop(
     *unnamed: Any,
     until_empty: Vector | Matrix | None = None,
@@ -689,7 +684,7 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
         observer.level = outer
 
 
-# --------- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole
+# ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole
 Pair = tuple[Any, Any]
 Array = np.ndarray[Any, Any]
 

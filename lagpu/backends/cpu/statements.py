@@ -78,7 +78,7 @@ def degree_sum(A: Box, u: Box, by_row: bool) -> int:
     return int(met.value or 0)
 
 
-# ---------------------------------------------------------------------------- the transpose
+# ---- the transpose
 def transposed(A: Box) -> Box | None:
     """Return the transpose of a matrix if it is there; a symmetric matrix is its own."""
     return A if A.symmetric else A.transposed
@@ -137,7 +137,7 @@ def memory_of(A: Box) -> str:
     return ", ".join(held)
 
 
-# ------------------------------------------------------------------------- forms of vectors
+# ---- forms of vectors
 @contextmanager
 def stored_as_bitmap(v: Box) -> Iterator[None]:
     """Store a vector as bitmap or full, and let SuiteSparse choose its form again afterwards."""
@@ -160,8 +160,7 @@ def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
     return stored_as_bitmap(w)
 
 
-# ------------------------------------------------------------------------------------------
-# The direction of a product of matrix and vector: push or pull, with the reason in numbers.
+# ---- The direction of a product of matrix and vector: push or pull, with the reason in numbers.
 #
 # SuiteSparse has a method for either direction, and by itself takes the one that suits the form
 # in which the matrix is stored: by rows, ``u @ A`` is pushed and ``A @ u`` pulled. The other
@@ -361,7 +360,7 @@ def after(A: Box, plan: Plan, before: Search | None) -> Search:
     return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
 
 
-# --------------------------------- Statements as calls of the C library, on vectors and on matrices
+# ---- Statements as calls of the C library, on vectors and on matrices
 def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> None:
     """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
@@ -407,7 +406,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
     return made if transposed else transpose_of(made)
 
 
-# ----------------------------------------------------------------------------------------- Products
+# ---- Products
 def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = None) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
     A, u, product = op.matrix, op.operand, op.product
@@ -505,7 +504,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     return out
 
 
-# -------------------------------------------------- Other statements, on vectors and matrices alike
+# ---- Other statements, on vectors and matrices alike
 def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:

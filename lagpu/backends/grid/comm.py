@@ -128,7 +128,7 @@ def _nbytes(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-# ----------------------------------------------------------------------------- MPI: arrays as bytes
+# ---- MPI: arrays as bytes
 _WORD = 8  # each array begins at a multiple of so many bytes, as the widest type needs
 
 
@@ -283,8 +283,7 @@ class MpiEngine(LocalEngine):
         return MpiEngine(group, self._pieces, self.devices[0])
 
 
-# ------------------------------------------------------------------------------------------
-# NCCL carries arrays of GPUs in several processes, MPI all else.
+# ---- NCCL carries arrays of GPUs in several processes, MPI all else.
 #
 # NCCL comes with CuPy (`cupy.cuda.nccl`), and is imported when a job has more than one GPU. Its
 # calls have no timeout, so each runs in a thread that is given up after `PATIENCE`; the
@@ -447,7 +446,7 @@ def _late(where: str, seconds: float) -> GridTimeout:
     )
 
 
-# -------------- Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it
+# ---- Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it
 _QUOTED = 80  # letters of a phrase in an error
 
 

@@ -42,7 +42,7 @@ Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
 
-# ---------------------------- One statement on all processes of a grid: done everywhere, or nowhere
+# ---- One statement on all processes of a grid: done everywhere, or nowhere
 def done_together(
     engine: MpiEngine,
     name: str,
@@ -188,7 +188,7 @@ class Pieces:
         """Return the need of all of a dimension on every piece."""
         return Need(Partition(size, 1, 1), (0,) * self.engine.size)
 
-    # ------------------------------------------------------------------------------ statements
+    # ---- statements
     def run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
         """Do some work of a name, `given` the same in every process, then make its changes."""
         engine = self.engine
@@ -231,7 +231,7 @@ class Pieces:
         else:
             self.watch(k, statement)
 
-    # ------------------------------------------------------------------------------ objects
+    # ---- objects
     def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
         """Return the handle of a vector or matrix of these parts."""
         made = GridHandle(parts, dtype, shape)
@@ -319,7 +319,7 @@ class Pieces:
         self.change(lambda: setattr(A, "turned", turned))
         return turned
 
-    # ------------------------------------------------------------------------------ entries
+    # ---- entries
     def entries(self, x: GridHandle) -> list[Entries]:
         """Return the entries of each local part, by global index and in the part's order."""
         by, ndim = self.layout(x.shape), len(x.shape)
@@ -379,7 +379,7 @@ class Pieces:
         return found
 
 
-# ----------------------------------------------------------------------- entries of one place
+# ---- entries of one place
 def empty(place: Backend, dtype: DType, shape: Shape) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
@@ -449,7 +449,7 @@ def by_columns(entries: Entries) -> Entries:
     return tuple(array[order] for array in entries)
 
 
-# --------------- Redistribute a matrix in the order of its vertices' degrees, from device to device
+# ---- Redistribute a matrix in the order of its vertices' degrees, from device to device
 DeviceArrays = tuple[Any, ...]
 _CHUNK = 1 << 24  # entries at a time
 _BYTES_IN_CHUNK = 80  # of an entry of these
@@ -545,8 +545,8 @@ def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
     return joined
 
 
-# ------------------------------------------------------------------------------------------
-# Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out sources.
+# ---- Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out
+# sources.
 #
 # A group has some pieces of a process, or some processes. Paper: Bernaschi and others 2018,
 # section 4.2.
@@ -671,12 +671,9 @@ class GridClusters:
         return functools.reduce(np.add, received)
 
 
-# ------------------------------------------------------------------------------------------
-# A copy of a graph's pattern for some sub-clusters.
+# ---- A copy of a graph's pattern for some sub-clusters.
 #
 # Each piece sends the entries of its part, some at a time, to the owners in every sub-cluster.
-
-
 def copied(
     pieces: Pieces, A: GridHandle, by: Layout, clusters: Sequence[int]
 ) -> dict[int, tuple[Array, Array]]:
@@ -721,14 +718,11 @@ def _by_column(lists: list[Arrays], shape: Shape) -> tuple[Array, Array]:
     return found.indptr.astype(np.int64), found.indices
 
 
-# ------------------------------------------------------------------------------------------
-# A copy of a graph's pattern on one device, made of the parts on all devices of this process.
+# ---- A copy of a graph's pattern on one device, made of the parts on all devices of this process.
 #
 # Where rows are not cut a part has whole columns, so each part's row indices are copied from
 # device to device, some at a time, and written where their columns are; only the numbers of the
 # columns pass through the host.
-
-
 def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     """Whether the parts of a matrix have whole columns, all on devices of this process."""
     engine = pieces.engine

@@ -93,11 +93,9 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------------------
-# Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are relaxed
+# ---- Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are
+# relaxed
 # twice.
-
-
 def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
     """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
@@ -345,12 +343,10 @@ def _size(x: Any) -> int:
     return 0 if type(x) is ops.ScalarValue or _is_matrix(x) else int(x.size)
 
 
-# ------------------------------------------------------------------------------------------
-# One device alone, if it has room for a copy of the graph: each of the many levels of a deep graph
+# ---- One device alone, if it has room for a copy of the graph: each of the many levels of a deep
+# graph
 # is shorter than a barrier across devices; and its kernels for relaxations and for sums of a search
 # took half as long on one GPU as those of two pieces.
-
-
 def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 

@@ -28,10 +28,7 @@ def _assigned(pieces: Pieces, given: Sequence[Entries], s: Statement) -> list[Op
     return [ops.Assign(part) for part in pieces.sent(given, s.dtype, s.out.shape).parts]
 
 
-# ------------------------------------------------------------------------------------------
-# Products: a piece collects what it needs of the left operand, and multiplies its own part.
-
-
+# ---- Products: a piece collects what it needs of the left operand, and multiplies its own part.
 def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     """``w = u A`` or ``C = Q A``: the pieces' products, or their sums where A's rows are cut.
 
@@ -165,7 +162,7 @@ def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
     return found
 
 
-# ---------- Element-wise operations: each piece by itself; operators of indices see the global ones
+# ---- Element-wise operations: each piece by itself; operators of indices see the global ones
 def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
     left, right = (
@@ -198,7 +195,7 @@ def reads_indices(op: Operation) -> bool:
     return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
 
 
-# --------------------------- Indexing: entries are sent to the owners of their places in the result
+# ---- Indexing: entries are sent to the owners of their places in the result
 def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
     x = pieces.turned(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
@@ -305,10 +302,8 @@ def _on_host(indices: Any, x: GridHandle) -> Lists:
     return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]
 
 
-# ------------------------------------------------------------------------------------------
-# Sums: each piece adds its entries, then the pieces' sums are added in the order of the pieces.
-
-
+# ---- Sums: each piece adds its entries, then the pieces' sums are added in the order of the
+# pieces.
 def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operation]:
     """Add the rows or the columns of each part; where these are cut, the owners add up the sums."""
     A: GridHandle = op.matrix

@@ -104,7 +104,7 @@ def _whole(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).digest() == digest else None
 
 
-# ------------------------------------------------------------------------- in the background
+# ---- in the background
 _CHILD = (
     "import json, os, sys; os.nice(10); given = json.load(sys.stdin); sys.path[:] = given['path']; "
     "from lagpu.backends.gpu.device.compiled import build_given; build_given(given)"
@@ -168,13 +168,11 @@ def _end_running() -> None:
         process.wait()
 
 
-# ------------------------------------------------------------------------------------ shipped
+# ---- shipped
 # There is an archive for each GPU. A member has all kernels of one source file, compressed as a
 # whole: they are much alike, and a search reads few of the files. A kernel is named by the hash of
 # all that decides it, so one of another text is not found, and is compiled. `.ci/cubins.py` makes
 # the archives, which are part of a wheel and not of the repository.
-
-
 FOLDER = Path(__file__).parent / "cubins"
 _TOOLKIT = "toolkit"  # the member that has the version of CUDA, as drivers tell theirs
 
