@@ -249,13 +249,9 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
 
 # ---- products
 def product(
-    call: Call,
-    *,
-    mask: Mask | None = None,
-    layout: str = "aligned",
-    name: str = "w",
-    ax: Axes | None = None,
-) -> Axes:
+    call: Call, *, mask: Mask | None = None, layout: str = "aligned",
+    name: str = "w", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw one product of a vector and a small matrix, with its result.
 
     Cells in strong colour are the entries of the vector and the entries of the matrix that they
@@ -558,14 +554,9 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
 
 # ---- graphs
 def graph(
-    A: Matrix,
-    levels: Vector | None = None,
-    *,
-    parents: Vector | None = None,
-    layout: Any = None,
-    labels: bool | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    A: Matrix, levels: Vector | None = None, *, parents: Vector | None = None,
+    layout: Any = None, labels: bool | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw a graph of up to some hundred vertices, coloured by level.
 
     Parameters

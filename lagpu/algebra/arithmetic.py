@@ -210,15 +210,9 @@ class OperatorTable(Table[Kind]):
         )
 
     def register_new(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        cuda: str = "",
-        result: Any = None,
-        parameterized: bool = False,
-        lazy: bool = False,
-    ) -> Any:
+        self, name: str, function: Callable[..., Any], *, cuda: str = "",
+        result: Any = None, parameterized: bool = False, lazy: bool = False,
+    ) -> Any:  # fmt: skip
         """Add an operator of a Python function, as python-graphblas does; see `register`.
 
         Parameters
@@ -248,14 +242,9 @@ class OperatorTable(Table[Kind]):
         return self._add(made)
 
     def register_anonymous(
-        self,
-        function: Callable[..., Any],
-        name: str | None = None,
-        *,
-        cuda: str = "",
-        result: Any = None,
-        parameterized: bool = False,
-    ) -> Any:
+        self, function: Callable[..., Any], name: str | None = None, *,
+        cuda: str = "", result: Any = None, parameterized: bool = False,
+    ) -> Any:  # fmt: skip
         """Return the operator of a Python function without a place in the table; see above."""
         if not isinstance(function, FunctionType):
             raise DomainMismatch(f"{self.kind}: {function!r} is not a function of numbers.")
@@ -692,12 +681,7 @@ class MonoidTable(Table[Monoid]):
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def register_anonymous(
-        self,
-        binaryop: Any,
-        identity: Any,
-        name: str | None = None,
-        *,
-        is_idempotent: bool = False,
+        self, binaryop: Any, identity: Any, name: str | None = None, *, is_idempotent: bool = False
     ) -> Any:
         """Return a monoid without a place in the table, or one for each choice of parameters."""
         own = name or str(getattr(binaryop, "name", "anonymous"))

@@ -292,12 +292,9 @@ as_scalar: list[Callable[[Any], Any]] = []  #: makes a scalar of a number, once 
 
 
 def _joined(
-    op: BinaryOp | Monoid,
-    applied: BinaryOp,
-    operands: tuple[Any, ...],
-    defaults: dict[str, Any],
-    by: FrameType,
-) -> Any:
+    op: BinaryOp | Monoid, applied: BinaryOp,
+    operands: tuple[Any, ...], defaults: dict[str, Any], by: FrameType,
+) -> Any:  # fmt: skip
     """Return the call of an operator on ``u | v``, ``u & v``, or an object and a number."""
     combined = getattr(operands[0], "combined", None) if len(operands) == 1 else None
     if combined is not None:

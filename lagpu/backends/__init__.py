@@ -377,12 +377,9 @@ def use(backend: str | Backend) -> _Use:
 
 
 def use_grid(
-    pieces: int | str = "all",
-    backend: str = "auto",
-    policy: str | None = None,
-    order: str | None = None,
-    devices: Iterable[int] | None = None,
-) -> _Use:
+    pieces: int | str = "all", backend: str = "auto", policy: str | None = None,
+    order: str | None = None, devices: Iterable[int] | None = None,
+) -> _Use:  # fmt: skip
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
     Parameters

@@ -193,13 +193,9 @@ class Parts(Protocol):
         """The local backend of each piece of this process."""
 
     def matrix(
-        self,
-        part: Callable[[Backend, Any, int], Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-        apart: bool = False,
-    ) -> Handle:
+        self, part: Callable[[Backend, Any, int], Handle], dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None, apart: bool = False,
+    ) -> Handle:  # fmt: skip
         """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns.
 
         If it needs nothing of other pieces, `apart`, pieces with a GPU each make theirs at the same
@@ -224,12 +220,9 @@ class Parts(Protocol):
         """
 
     def reduced(
-        self,
-        work: Callable[[Backend, int], Array],
-        shape: tuple[int, int],
-        dim: int,
-        ufunc: np.ufunc,
-    ) -> Array:
+        self, work: Callable[[Backend, int], Array],
+        shape: tuple[int, int], dim: int, ufunc: np.ufunc,
+    ) -> Array:  # fmt: skip
         """Return a reduction over the rows, `dim` 0, or the columns, 1, of a matrix of this shape.
 
         `work` returns a value, or a row of values, for each position of the piece's part in this
@@ -346,25 +339,15 @@ class Backend(Protocol):
         """Return a vector with entries at distinct, rising `indices`, or everywhere for None."""
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> Handle:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> Handle:  # fmt: skip
         """Return a matrix of triplets; `InvalidValue` if one is given twice without `dup_op`."""
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> Handle:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> Handle:  # fmt: skip
         """Return a matrix of valid, sorted CSC arrays, `symmetric` if the caller knows that."""
 
     def matrix_from_diagonal(self, v: Handle, k: int) -> Handle:

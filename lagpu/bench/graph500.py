@@ -42,14 +42,9 @@ _CHUNK = 1 << 25  # tuples at a time
 
 
 def run(
-    scale: int,
-    edge_factor: int = 16,
-    *,
-    backend: str = "auto",
-    roots: int | None = None,
-    seed: int | None = None,
-    say: Say = silent,
-) -> Report:
+    scale: int, edge_factor: int = 16, *, backend: str = "auto",
+    roots: int | None = None, seed: int | None = None, say: Say = silent,
+) -> Report:  # fmt: skip
     """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
     By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report

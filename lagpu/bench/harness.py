@@ -154,12 +154,9 @@ class Clock:
         return Sample(statistics.median(times), wall), result
 
     def repeat(
-        self,
-        once: Callable[[Callable[[], Result]], tuple[float, Result]],
-        search: Callable[[], Result],
-        repeats: int = REPEATS,
-        enough_ms: float = _ENOUGH_MS,
-    ) -> tuple[list[float], Result]:
+        self, once: Callable[[Callable[[], Result]], tuple[float, Result]],
+        search: Callable[[], Result], repeats: int = REPEATS, enough_ms: float = _ENOUGH_MS,
+    ) -> tuple[list[float], Result]:  # fmt: skip
         """Run a search by `wall` or `queued`, up to `repeats` times, until they took `enough_ms`.
 
         Return the time of each run, of several processes that of the slowest, and the last result.

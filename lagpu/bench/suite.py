@@ -225,12 +225,7 @@ def placed_on(A: Matrix, place: Backend) -> Matrix:
 
 
 def _graph(
-    name: str,
-    plan: Plan,
-    runners: list[_Runner],
-    others: list[str],
-    refusals: list[str],
-    say: Say,
+    name: str, plan: Plan, runners: list[_Runner], others: list[str], refusals: list[str], say: Say
 ) -> Iterator[Row]:
     """Yield the rows of a graph; say in `refusals` why one is missing or not checked."""
     say(f"{name}: loading the graph")

@@ -691,13 +691,9 @@ def require_full(
 
 
 def dlpack(
-    self: Any,
-    *,
-    stream: Any = None,
-    max_version: Any = None,
-    dl_device: Any = None,
-    copy: bool | None = None,
-) -> Any:
+    self: Any, *, stream: Any = None, max_version: Any = None,
+    dl_device: Any = None, copy: bool | None = None,
+) -> Any:  # fmt: skip
     """Return a DLPack capsule of a copy of all values, where they live.
 
     ``torch.from_dlpack(v)``, ``jax.dlpack.from_dlpack(v)``, ``cupy.from_dlpack(v)`` and

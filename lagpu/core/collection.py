@@ -391,13 +391,9 @@ class Collection(Arithmetic):
 
     # ------------------------------------------------------------------------ copies
     def dup(
-        self,
-        dtype: Any = None,
-        *,
-        clear: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Self:
+        self, dtype: Any = None, *, clear: bool = False,
+        mask: Mask | None = None, name: str | None = None,
+    ) -> Self:  # fmt: skip
         """Return a copy, cast to `dtype` if it is given.
 
         Parameters
@@ -481,14 +477,9 @@ class Collection(Arithmetic):
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
-        self,
-        first: Any = None,
-        *more: Any,
-        mask: Any = None,
-        accum: Any = None,
-        replace: bool = False,
-        input_mask: Any = None,
-    ) -> Any:
+        self, first: Any = None, *more: Any, mask: Any = None,
+        accum: Any = None, replace: bool = False, input_mask: Any = None,
+    ) -> Any:  # fmt: skip
         """Return the updater of ``w(mask, accum=op, replace=True) << call``.
 
         Mask, accumulator and `lagpu.replace` may be given by position, in any order. `input_mask`

@@ -157,13 +157,9 @@ class Mask(Deferred):
         return f"Write w({self!r}) << {name_of(value)}."
 
     def new(
-        self,
-        dtype: Any = BOOL,
-        *,
-        complement: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Any:
+        self, dtype: Any = BOOL, *, complement: bool = False,
+        mask: Mask | None = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
         """Return a vector or a matrix of True (1) at all positions that the mask, or both, keep.
 
         With `complement`, at those that this mask does not keep.
@@ -208,13 +204,9 @@ class Expression(Deferred):
         return found
 
     def new(
-        self,
-        dtype: Any = None,
-        *,
-        mask: Mask | None = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Any:
+        self, dtype: Any = None, *, mask: Mask | None = None,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Any:  # fmt: skip
         """Return the result as a new object of type `dtype`, by default the result's own type.
 
         `is_cscalar` is accepted as in python-graphblas; there is one kind of scalar.
@@ -260,14 +252,9 @@ class Call(Unassigned, Expression):
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
 
     def __init__(
-        self,
-        operation: Operation,
-        inputs: tuple[Any, ...],
-        dtype: DType,
-        shape: tuple[int, ...],
-        formula: tuple[Any, ...],
-        by: FrameType | None = None,
-    ) -> None:
+        self, operation: Operation, inputs: tuple[Any, ...], dtype: DType,
+        shape: tuple[int, ...], formula: tuple[Any, ...], by: FrameType | None = None,
+    ) -> None:  # fmt: skip
         backend: Backend | None = inputs[0].backend if inputs else None
         self.operation = operation
         self.inputs = inputs
@@ -486,13 +473,9 @@ class Updater(Unassigned, NoArithmetic):
     _remedy = "{0} writes nothing by itself. Write {0} << call."
 
     def __init__(
-        self,
-        out: Any,
-        mask: Mask | None = None,
-        accum: Any = None,
-        replace: bool = False,
-        indices: Any = None,
-    ) -> None:
+        self, out: Any, mask: Mask | None = None, accum: Any = None,
+        replace: bool = False, indices: Any = None,
+    ) -> None:  # fmt: skip
         if mask is not None:
             mask = mask if type(mask) is Mask else as_mask(out, mask)
             vector = mask.vector

@@ -356,14 +356,9 @@ def _other_ways(A: Any, u: Any, flip: bool) -> str:
 
 
 def vector_product(
-    A: Any,
-    u: Any,
-    semiring: Semiring,
-    flip: bool,
-    by: FrameType | None,
-    kernel: str | None = None,
-    policy: str | None = None,
-) -> Call:
+    A: Any, u: Any, semiring: Semiring, flip: bool, by: FrameType | None,
+    kernel: str | None = None, policy: str | None = None,
+) -> Call:  # fmt: skip
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     usual = type(A) is OUTPUTS[2] and type(u) is OUTPUTS[1]
     if not usual and not (is_operand(A, 2) and is_operand(u, 1)):
@@ -425,13 +420,9 @@ class MatrixOperand(NoTruth):
         return self.shape[1]
 
     def mxv(
-        self: Any,
-        u: Any,
-        op: Semiring | str = _PLUS_TIMES,
-        *,
-        kernel: str | None = None,
-        policy: str | None = None,
-    ) -> Call:
+        self: Any, u: Any, op: Semiring | str = _PLUS_TIMES, *,
+        kernel: str | None = None, policy: str | None = None,
+    ) -> Call:  # fmt: skip
         """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
 
         Parameters

@@ -78,14 +78,9 @@ class IndexExpr(Expression):
         return Call(ops.Extract(x.data, lists), (x,), x.dtype, shape, formula)
 
     def new(
-        self,
-        dtype: Any = None,
-        *,
-        mask: Any = None,
-        input_mask: Any = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Any:
+        self, dtype: Any = None, *, mask: Any = None, input_mask: Any = None,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Any:  # fmt: skip
         """Return the part as a new object; see `Call.new`. `input_mask` is for the whole object."""
         if input_mask is not None:
             mask = self.masked(input_mask, mask)

@@ -142,15 +142,9 @@ class SvgCanvas:
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
 
     def words(
-        self,
-        place: Point,
-        content: str,
-        size: float,
-        ink: str = INK,
-        align: str = "center",
-        *,
-        halo: bool = False,
-    ) -> None:
+        self, place: Point, content: str, size: float,
+        ink: str = INK, align: str = "center", *, halo: bool = False,
+    ) -> None:  # fmt: skip
         """Write text beside a place or around it, bold in the colour of what is new."""
         x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')

@@ -83,15 +83,9 @@ class Cells:
         canvas.squares(look.FRAME, [middle], (w, h), [f"{self.name}-frame"])
 
     def pattern(
-        self,
-        canvas: Canvas,
-        rows: Array,
-        cols: Array,
-        front: Array | None = None,
-        kept: Array | None = None,
-        *,
-        by_rows: bool = True,
-    ) -> Array:
+        self, canvas: Canvas, rows: Array, cols: Array, front: Array | None = None,
+        kept: Array | None = None, *, by_rows: bool = True,
+    ) -> Array:  # fmt: skip
         """Draw a matrix's entries as squares; return which of them a product uses, (nvals,).
 
         `front` is where the product's vector has entries, along the rows or, without `by_rows`,

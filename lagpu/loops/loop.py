@@ -509,14 +509,9 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 
 def _record_and_run(
-    backend: Backend,
-    until: _Until,
-    body: LoopBody,
-    fuse: bool,
-    counted: Counted | None,
-    learn: Callable[[list[Statement]], None],
-    done: int = 0,
-) -> Iterator[Any]:
+    backend: Backend, until: _Until, body: LoopBody, fuse: bool,
+    counted: Counted | None, learn: Callable[[list[Statement]], None], done: int = 0,
+) -> Iterator[Any]:  # fmt: skip
     """Record the body once and run the whole loop from the record; if impossible, iterate.
 
     The first `done` iterations have run.
@@ -555,13 +550,9 @@ def _record_and_run(
 
 
 def _run_record(
-    recorder: Recorder,
-    until: _Until,
-    body: LoopBody,
-    fuse: bool,
-    counted: Counted | None,
-    done: int,
-) -> bool:
+    recorder: Recorder, until: _Until, body: LoopBody,
+    fuse: bool, counted: Counted | None, done: int,
+) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + recorder.temporaries:

@@ -114,13 +114,9 @@ def _count(lines: tuple[Any, ...], local: Any, outer: dict[str, Any]) -> int:
 
 
 def _why_not(
-    name: str,
-    uses: set[str],
-    found: Any,
-    local: dict[str, Any],
-    outer: dict[str, Any],
-    counter: str = "",
-) -> str:
+    name: str, uses: set[str], found: Any, local: dict[str, Any],
+    outer: dict[str, Any], counter: str = "",
+) -> str:  # fmt: skip
     """Return why what a name refers to may not be used so, or an empty string.
 
     `counter` is a name that a function must not read.

@@ -214,14 +214,9 @@ class CpuBackend:
         return out
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> Box:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> Box:  # fmt: skip
         _require(_FROM_COO, len(rows), 0, dtype, "from_coo")
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
@@ -238,14 +233,9 @@ class CpuBackend:
         return boxed(A, dtype)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> Box:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> Box:  # fmt: skip
         _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
         if np.ndim(values) == 0:
             values = dtype.numpy.type(values)

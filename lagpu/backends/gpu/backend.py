@@ -154,28 +154,18 @@ class GpuBackend:
         return v
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> MatrixHandle:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> MatrixHandle:  # fmt: skip
         counters = self.runtime.counters
         few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> MatrixHandle:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> MatrixHandle:  # fmt: skip
         made = forms.from_csc(self.device, col_ptr, row_idx, values, dtype, shape)
         made.symmetric = symmetric
         return MatrixHandle(made)

@@ -252,12 +252,9 @@ class SearchRows:
     """
 
     def __init__(
-        self,
-        statements: Sequence[ops.Statement],
-        had: Sequence[Count | None],
-        why: Callable[[Any, int], str],
-        traffic: SearchTraffic | None = None,
-    ) -> None:
+        self, statements: Sequence[ops.Statement], had: Sequence[Count | None],
+        why: Callable[[Any, int], str], traffic: SearchTraffic | None = None,
+    ) -> None:  # fmt: skip
         self._traffic = traffic or SearchTraffic.of(statements)
         self._had, self._why, self._count = had, why, len(statements)
         is_product = [isinstance(s.operation, ops.Multiply) for s in statements]
@@ -352,13 +349,9 @@ class ProgramRows:
     """
 
     def __init__(
-        self,
-        statements: Sequence[ops.Statement],
-        inputs: list[Any],
-        counts: dict[int, Count],
-        bounds: dict[int, tuple[int, int]],
-        why: dict[int, str],
-    ) -> None:
+        self, statements: Sequence[ops.Statement], inputs: list[Any],
+        counts: dict[int, Count], bounds: dict[int, tuple[int, int]], why: dict[int, str],
+    ) -> None:  # fmt: skip
         self._traffic = [StatementTraffic.of(s) for s in statements]
         self._counts, self._bounds, self._why = counts, bounds, why
         self._writes = [id(s.out) for s in statements]

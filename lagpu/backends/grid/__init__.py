@@ -25,13 +25,9 @@ def make(
 
 
 def make_in_job(
-    name: str,
-    job: Job,
-    pieces: int,
-    place_on: Callable[[int], Backend],
-    grid: tuple[int, int] | None = None,
-    order: str | None = None,
-) -> GridBackend:
+    name: str, job: Job, pieces: int, place_on: Callable[[int], Backend],
+    grid: tuple[int, int] | None = None, order: str | None = None,
+) -> GridBackend:  # fmt: skip
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
     `place_on` returns the backend on the device of a number on this host. If a process has no such

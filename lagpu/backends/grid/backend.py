@@ -43,13 +43,9 @@ class Parts:
         self.homes = pieces.places
 
     def matrix(
-        self,
-        part: Callable[[Backend, Layout, int], ops.Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-        apart: bool = False,
-    ) -> GridHandle:
+        self, part: Callable[[Backend, Layout, int], ops.Handle], dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None, apart: bool = False,
+    ) -> GridHandle:  # fmt: skip
         by = self._pieces.layout(shape)
 
         def attempt(piece: tuple[int, int, Backend]) -> Any:
@@ -99,12 +95,9 @@ class Parts:
         return self._run("columns of parts", read, {"matrix": A})
 
     def reduced(
-        self,
-        work: Callable[[Backend, int], Array],
-        shape: tuple[int, int],
-        dim: int,
-        ufunc: np.ufunc,
-    ) -> Array:
+        self, work: Callable[[Backend, int], Array],
+        shape: tuple[int, int], dim: int, ufunc: np.ufunc,
+    ) -> Array:  # fmt: skip
         pieces = self._pieces
 
         def reduce() -> Array:
@@ -282,13 +275,9 @@ class GridBackend:
     last_loop = ""
 
     def __init__(
-        self,
-        name: str,
-        engine: LocalEngine,
-        places: Sequence[Backend],
-        grid: tuple[int, int] | None = None,
-        order: str | None = None,
-    ) -> None:
+        self, name: str, engine: LocalEngine, places: Sequence[Backend],
+        grid: tuple[int, int] | None = None, order: str | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
         self.capabilities = places[0].capabilities._replace(
@@ -428,14 +417,9 @@ class GridBackend:
         return self.pieces.vector_of(pieces.on_host(indices), pieces.on_host(values), dtype, size)
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> GridHandle:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> GridHandle:  # fmt: skip
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         rows, cols, values = map(pieces.on_host, (rows, cols, values))
@@ -449,14 +433,9 @@ class GridBackend:
         return self.pieces.ordered(made)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> GridHandle:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> GridHandle:  # fmt: skip
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(pieces.on_host, (col_ptr, row_idx, values))
         data = values if np.ndim(values) else np.ones(len(row_idx), bool)

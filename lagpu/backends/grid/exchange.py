@@ -136,15 +136,9 @@ def whole(pieces: Pieces, x: GridHandle, what: str) -> list[Handle]:
 
 
 def spread(
-    pieces: Pieces,
-    x: GridHandle,
-    need: Need,
-    what: str,
-    dim: int = -1,
-    transposed: bool = False,
-    numbered: int | None = None,
-    form: str = "shorter",
-) -> list[Handle]:
+    pieces: Pieces, x: GridHandle, need: Need, what: str, dim: int = -1,
+    transposed: bool = False, numbered: int | None = None, form: str = "shorter",
+) -> list[Handle]:  # fmt: skip
     """Return, for each local piece, a handle of all that it needs of a vector or matrix.
 
     The handle is never written. `need` is of dimension `dim` of `x`, or of its transpose if
@@ -205,12 +199,7 @@ def spread(
 
 # ------------- Masks are sent to the pieces that find partial results, which then find no others
 def masks_for(
-    pieces: Pieces,
-    s: Statement,
-    need: Need,
-    expected: Sequence[float],
-    width: int,
-    share: bool,
+    pieces: Pieces, s: Statement, need: Need, expected: Sequence[float], width: int, share: bool
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
@@ -275,16 +264,9 @@ def pays(count: int, left_out: int, size: int, expected: float, width: int) -> b
 
 # ---------------------------------------- Partial results are sent to their owners, who add them up
 def folded(
-    pieces: Pieces,
-    local: Sequence[Operation],
-    need: Need,
-    monoid: Monoid,
-    s: Statement,
-    expected: Sequence[float],
-    width: int,
-    form: str = "shorter",
-    share: bool = True,
-) -> list[Operation]:
+    pieces: Pieces, local: Sequence[Operation], need: Need, monoid: Monoid, s: Statement,
+    expected: Sequence[float], width: int, form: str = "shorter", share: bool = True,
+) -> list[Operation]:  # fmt: skip
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
     A piece finds the part of the result's last dimension that it needs, by its `local` operation;
@@ -315,13 +297,9 @@ def folded(
 
 
 def _terms_on_host(
-    pieces: Pieces,
-    found: Sequence[Handle],
-    shape: tuple[int, ...],
-    need: Need,
-    dtype: DType,
-    form: str,
-) -> list[list[Handle]]:
+    pieces: Pieces, found: Sequence[Handle],
+    shape: tuple[int, ...], need: Need, dtype: DType, form: str,
+) -> list[list[Handle]]:  # fmt: skip
     """Return, for each local piece, what each of its group has found of its entries, if any."""
     own, given = pieces.layout(shape), []
     for k, p, place in pieces:

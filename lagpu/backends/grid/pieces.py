@@ -44,12 +44,9 @@ Entries = Arrays
 
 # ---- One statement on all processes of a grid: done everywhere, or nowhere
 def done_together(
-    engine: MpiEngine,
-    name: str,
-    work: Callable[[], T],
-    changes: Changes = (),
-    given: Given = NOTHING,
-) -> T:
+    engine: MpiEngine, name: str, work: Callable[[], T],
+    changes: Changes = (), given: Given = NOTHING,
+) -> T:  # fmt: skip
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
     Each process calls it. `work` calls collectives, and all synchronize once more after it, if it
@@ -129,12 +126,9 @@ class Pieces:
     """
 
     def __init__(
-        self,
-        engine: LocalEngine,
-        places: Sequence[Backend],
-        grid: tuple[int, int] | None = None,
-        order: str | None = None,
-    ) -> None:
+        self, engine: LocalEngine, places: Sequence[Backend],
+        grid: tuple[int, int] | None = None, order: str | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.places = tuple(places)
         local = zip(engine.local, self.places, strict=True)

@@ -180,13 +180,9 @@ class Processes:
     """
 
     def __init__(
-        self,
-        comm: Any,
-        beside: int = 1,
-        chunk: int = _CHUNK,
-        patience: float = 5.0,
-        among: Processes | None = None,
-    ) -> None:
+        self, comm: Any, beside: int = 1, chunk: int = _CHUNK,
+        patience: float = 5.0, among: Processes | None = None,
+    ) -> None:  # fmt: skip
         self._comm = comm
         self.size: int = comm.Get_size()
         self.rank: int = comm.Get_rank()

@@ -179,13 +179,9 @@ class GridProgram:
     name = PieceProgram.name
 
     def __init__(
-        self,
-        pieces: Pieces,
-        statements: Sequence[Statement],
-        until: Until,
-        why: str,
-        own: Sequence[Handle] = (),
-    ) -> None:
+        self, pieces: Pieces, statements: Sequence[Statement],
+        until: Until, why: str, own: Sequence[Handle] = (),
+    ) -> None:  # fmt: skip
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
         self._written, self._vectors = _vectors_of(statements, until)
@@ -378,13 +374,9 @@ class OnOnePiece:
     """A loop on the first piece's device, whose results are sent to their owners."""
 
     def __init__(
-        self,
-        pieces: Pieces,
-        statements: Sequence[Statement],
-        until: Until,
-        A: GridHandle,
-        copy: Handle,
-    ) -> None:
+        self, pieces: Pieces, statements: Sequence[Statement],
+        until: Until, A: GridHandle, copy: Handle,
+    ) -> None:  # fmt: skip
         self._pieces, self.statements = pieces, statements
         self._written, vectors = _vectors_of(statements, until)
         self._whole = {id(x): _on_first(pieces, x) for x in vectors}

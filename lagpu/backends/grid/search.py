@@ -623,13 +623,9 @@ class GridLoop:
     """
 
     def __init__(
-        self,
-        pieces: Pieces,
-        body: match.SearchBody,
-        times: int | None,
-        system: systems.System | None = None,
-        name: str = systems.SPACE,
-    ) -> None:
+        self, pieces: Pieces, body: match.SearchBody, times: int | None,
+        system: systems.System | None = None, name: str = systems.SPACE,
+    ) -> None:  # fmt: skip
         self._pieces, self._body, self._times = pieces, body, times
         self.system, self.name, self.statements = system, name, body.statements
         count = pieces.engine.size if system is None else " x ".join(map(str, pieces.grid))
@@ -751,13 +747,9 @@ class GridLoop:
         return space, space.kinds.setdefault(kind.structure, kind)
 
     def _rows_of(
-        self,
-        body: match.SearchBody,
-        space: _Space,
-        kind: Kind,
-        had: list[list[Count | None]],
-        logs: Sequence[profile.LoopLog],
-    ) -> Callable[[], list[LoopRow]]:
+        self, body: match.SearchBody, space: _Space, kind: Kind,
+        had: list[list[Count | None]], logs: Sequence[profile.LoopLog],
+    ) -> Callable[[], list[LoopRow]]:  # fmt: skip
         A: Any = body.A
         n, first = space.n, A.parts[0].csc()
         alpha, beta = _thresholds(space, kind)

@@ -99,15 +99,9 @@ class Packed:
     """
 
     def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        function: int,
-        how: How,
-        most: int,
-        names: Sequence[str],
-        fixed: Sequence[Any] = (),
-    ) -> None:
+        self, device: Any, kernel: Kernel, function: int, how: How,
+        most: int, names: Sequence[str], fixed: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         self.function, self.most = function, most
         self.known: dict[Any, list[tuple[int, Any]]] = {}
         order = [kernel.names.index(name) for name in names]

@@ -34,12 +34,9 @@ class Peers:
     """
 
     def __init__(
-        self,
-        devices: Sequence[Device],
-        windows: Sequence[Array],
-        everywhere: Sequence[Sequence[int]] = (),
-        first: int = 0,
-    ) -> None:
+        self, devices: Sequence[Device], windows: Sequence[Array],
+        everywhere: Sequence[Sequence[int]] = (), first: int = 0,
+    ) -> None:  # fmt: skip
         self.patience = PATIENCE  #: Nanoseconds that a device waits for another one.
         self._devices, self._windows, self._first = tuple(devices), tuple(windows), first
         #: Whether the posts are as a run expects them; `clear` makes them so.

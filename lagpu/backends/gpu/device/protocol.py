@@ -120,14 +120,9 @@ class CheckedLaunch:
     last: dict[str, Any]
 
     def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        threads: int,
-        fixed: dict[str, Any],
-        how: How = (256, False, 0),
-        each: Sequence[str] = (),
-    ) -> None:
+        self, device: Any, kernel: Kernel, threads: int, fixed: dict[str, Any],
+        how: How = (256, False, 0), each: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         unknown = fixed.keys() - set(kernel.names)
         if unknown:
             raise _misnamed(kernel, unknown, ())
@@ -242,16 +237,9 @@ class Device(Protocol):
 
     # -------------------------------------------------------------------------- launches
     def launch(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *args: Array | Scalar | None,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        **named: Array | Scalar | None,
-    ) -> None:
+        self, kernel: Kernel, threads: int, /, *args: Array | Scalar | None, block: int = 256,
+        cooperative: bool = False, shared: int = 0, **named: Array | Scalar | None,
+    ) -> None:  # fmt: skip
         """Run a kernel on a one-dimensional grid of ``ceil(threads / block)`` blocks, at least one.
 
         There are never more blocks than keep the device busy: kernels stride over the grid.
@@ -266,17 +254,9 @@ class Device(Protocol):
         (self.observer or self).run(kernel, threads, args, (block, cooperative, shared))
 
     def prepare(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        each: Sequence[str] = (),
-        **fixed: Array | Scalar | None,
-    ) -> CheckedLaunch:
+        self, kernel: Kernel, threads: int, /, *, block: int = 256, cooperative: bool = False,
+        shared: int = 0, each: Sequence[str] = (), **fixed: Array | Scalar | None,
+    ) -> CheckedLaunch:  # fmt: skip
         """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
         Their types must be those of the first call. `each` is as in `CheckedLaunch`.

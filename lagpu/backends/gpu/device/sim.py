@@ -54,14 +54,9 @@ class SimDevice(Device):
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
 
     def __init__(
-        self,
-        *,
-        seed: int | None = None,
-        blocks: int = 3,
-        preempt: int = 64,
-        flags: tuple[str, ...] | None = None,
-        backend: str = "sim",
-    ) -> None:
+        self, *, seed: int | None = None, blocks: int = 3, preempt: int = 64,
+        flags: tuple[str, ...] | None = None, backend: str = "sim",
+    ) -> None:  # fmt: skip
         super().__init__(backend)
         self.seed = _seed() if seed is None else seed
         self.blocks = blocks

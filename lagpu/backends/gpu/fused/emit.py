@@ -383,12 +383,9 @@ class LoopScalars:
         return made
 
     def _set(
-        self,
-        device: Device,
-        written: list[ops.ScalarValue],
-        found: list[ops.ScalarValue],
-        unsure: list[tuple[int, ops.ScalarRef]],
-    ) -> None:
+        self, device: Device, written: list[ops.ScalarValue],
+        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
+    ) -> None:  # fmt: skip
         self._device, self.written, self.all, self.unsure = device, written, found, unsure
         self._out: Array = None  # of the run between `room` and `ran`
 
@@ -635,15 +632,9 @@ class Operands:
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        scalars: LoopScalars,
-        written: Sequence[VectorStore],
-        until: ops.Until,
-        block: int,
-        traced: bool,
-        handles: Sequence[Handle] = (),
-    ) -> None:
+        self, statements: Sequence[Statement], scalars: LoopScalars, written: Sequence[VectorStore],
+        until: ops.Until, block: int, traced: bool, handles: Sequence[Handle] = (),
+    ) -> None:  # fmt: skip
         self.block, self.traced, self.device = block, traced, written[0].device
         self.statements, self._written = statements, written
         self.empty: Any = until.empty

@@ -70,18 +70,9 @@ class FusedSweep(KernelLoop, emit.Writer):
         )
 
     def _kernel(
-        self,
-        file: str,
-        macros: dict[str, str],
-        *,
-        params: Sequence[str],
-        bounds: str,
-        at: str,
-        swept: str,
-        made: str,
-        first: Sequence[str],
-        last: Sequence[str],
-    ) -> Kernel:
+        self, file: str, macros: dict[str, str], *, params: Sequence[str], bounds: str,
+        at: str, swept: str, made: str, first: Sequence[str], last: Sequence[str],
+    ) -> Kernel:  # fmt: skip
         """Return the kernel ``sweep`` of a file that errors name, once vectors are named."""
         body, names, product = self._body, self.params, self._body.multiply.product
         A = body.multiply.matrix.csc()

@@ -107,15 +107,9 @@ def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> N
 
 
 def _update(
-    w: VectorStore,
-    desc: Descriptor,
-    name: str,
-    op: Operator | None,
-    result: DType,
-    types: tuple[DType, ...],
-    operands: dict[str, VectorStore],
-    given: dict[str, Any],
-) -> None:
+    w: VectorStore, desc: Descriptor, name: str, op: Operator | None, result: DType,
+    types: tuple[DType, ...], operands: dict[str, VectorStore], given: dict[str, Any],
+) -> None:  # fmt: skip
     """Run a kernel over all of `w`: its operands by prefix, and the types of `_TYPES`."""
     mask, complement = mask_words(desc)
     w.to_writable()  # before it is read as an operand

@@ -86,13 +86,9 @@ def _selection_launch(
 
 
 def write_product(
-    runtime: Runtime,
-    w: VectorStore,
-    desc: Descriptor,
-    A: CscMatrix,
-    u: VectorStore,
-    product: Product,
-) -> None:
+    runtime: Runtime, w: VectorStore, desc: Descriptor,
+    A: CscMatrix, u: VectorStore, product: Product,
+) -> None:  # fmt: skip
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
     runtime.last.plan = plan = choose(A, u, product, desc)
     A.multiplied = True

@@ -93,14 +93,9 @@ def entry(A: CscMatrix, i: int, j: int) -> Any:
 
 
 def from_coo(
-    device: Device,
-    rows: Array,
-    cols: Array,
-    values: Any,
-    dtype: DType,
-    shape: tuple[int, int],
-    dup_op: BinaryOp | None,
-) -> CscMatrix:
+    device: Device, rows: Array, cols: Array, values: Any,
+    dtype: DType, shape: tuple[int, int], dup_op: BinaryOp | None,
+) -> CscMatrix:  # fmt: skip
     xp = device.xp
     # Keys, their order, the sorted copies, and the pointer twice (docs/design/memory.md).
     width = 58 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)

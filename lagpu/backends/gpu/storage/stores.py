@@ -180,15 +180,9 @@ class CscMatrix:
     """A matrix by columns, which does not change; of equal values only one is kept."""
 
     def __init__(
-        self,
-        device: Device,
-        dtype: DType,
-        shape: tuple[int, int],
-        col_ptr: Array,
-        row_idx: Array,
-        values: Array | None,
-        iso: Any = None,
-    ) -> None:
+        self, device: Device, dtype: DType, shape: tuple[int, int],
+        col_ptr: Array, row_idx: Array, values: Array | None, iso: Any = None,
+    ) -> None:  # fmt: skip
         self.device, self.dtype = device, dtype
         self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
@@ -390,14 +384,9 @@ class VectorStore:
         self.restore(("sparse", None, None, None, self.dtype.zero, 0, *_PLAIN))
 
     def set_bitmap(
-        self,
-        words: Array,
-        values: Array | None,
-        iso: Any,
-        count: Array | int | None,
-        notification: HostNotification | None = None,
-        stats: ProductStats | None = None,
-    ) -> None:
+        self, words: Array, values: Array | None, iso: Any, count: Array | int | None,
+        notification: HostNotification | None = None, stats: ProductStats | None = None,
+    ) -> None:  # fmt: skip
         """Become these presence bits; see `counted` for the counts."""
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         made = "bitmap", None, words, values, iso, nvals

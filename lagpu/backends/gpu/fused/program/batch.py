@@ -134,12 +134,9 @@ class Batches:
         return None
 
     def _of(
-        self,
-        statements: Sequence[Statement],
-        lines: Sequence[BatchLine],
-        named: list[Any],
-        counted: Any,
-    ) -> tuple[_Known, bool]:
+        self, statements: Sequence[Statement],
+        lines: Sequence[BatchLine], named: list[Any], counted: Any,
+    ) -> tuple[_Known, bool]:  # fmt: skip
         """Return what is known of batches alike, and whether they write `counted`."""
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
@@ -228,12 +225,9 @@ class _Kept:
     """A program of batches alike, which may not be compiled yet."""
 
     def __init__(
-        self,
-        counters: Counters,
-        statements: Sequence[Statement],
-        handles: Sequence[Any],
-        counted: Any,
-    ) -> None:
+        self, counters: Counters, statements: Sequence[Statement],
+        handles: Sequence[Any], counted: Any,
+    ) -> None:  # fmt: skip
         """Write a program for such statements, and begin to compile it."""
         self.counters, self.device = counters, counters.device
         bare, block = without_numbers(statements), self.device.limits.loop_block
@@ -290,16 +284,10 @@ class Batch(KernelLoop):
     why = "the loop is run by Python"
 
     def __init__(
-        self,
-        known: _Known,
-        kept: _Kept,
-        statements: Sequence[Statement],
-        lines: Sequence[BatchLine],
-        named: Sequence[Any],
-        handles: Sequence[Any],
-        counted: Any,
-        repeats: bool,
-    ) -> None:
+        self, known: _Known, kept: _Kept, statements: Sequence[Statement],
+        lines: Sequence[BatchLine], named: Sequence[Any],
+        handles: Sequence[Any], counted: Any, repeats: bool,
+    ) -> None:  # fmt: skip
         self.statements, self.device = statements, kept.device
         self.written = known.written(handles)
         self._known, self._kept, self._counted = known, kept, counted

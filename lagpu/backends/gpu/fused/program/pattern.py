@@ -74,14 +74,9 @@ class GeneratedPatternLoop(GeneratedLoop):
     keeps_log = False
 
     def __init__(
-        self,
-        A: MatrixHandle,
-        used: Sequence[MatrixHandle],
-        entries: dict[int, VectorStore],
-        statements: Sequence[Statement],
-        until: Until,
-        why: str,
-    ) -> None:
+        self, A: MatrixHandle, used: Sequence[MatrixHandle], entries: dict[int, VectorStore],
+        statements: Sequence[Statement], until: Until, why: str,
+    ) -> None:  # fmt: skip
         empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]
         values = self._pattern.values

@@ -181,13 +181,9 @@ class PieceProgram(GeneratedLoop):
     name = "generated loop of pieces"
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        until: Until,
-        pieces: int,
-        numberings: Sequence[Numbering],
-        sizes: Mapping[int, int],
-    ) -> None:
+        self, statements: Sequence[Statement], until: Until, pieces: int,
+        numberings: Sequence[Numbering], sizes: Mapping[int, int],
+    ) -> None:  # fmt: skip
         super().__init__(statements, until, "")
         self._shared = pieces, tuple(numberings), sizes
         self._program_of: tuple[Program, Sequence[Handle]] | None = None
