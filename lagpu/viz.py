@@ -29,17 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "draw",
-    "frontier",
-    "frontiers",
-    "graph",
-    "level_histogram",
-    "mask",
-    "matrix",
-    "product",
-    "save",
-    "vector",
-]
+    "draw", "frontier", "frontiers", "graph", "level_histogram",
+    "mask", "matrix", "product", "save", "vector",
+]  # fmt: skip
 
 _LONGEST = 40  # cells of a vector
 _CELLS = 20  # most rows and columns for which values are written

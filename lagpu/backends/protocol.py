@@ -142,8 +142,9 @@ class Capabilities(NamedTuple):
     #: On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None of
     #: the fewest that hold the matrix, a copy in each; None if all pieces share one.
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
-    #: What runs statements in a row as one program. None: each statement runs by itself.
-    batches: Batches | None = None
+    #: What runs statements in a row as one program, as `gpu.fused.program.batch.Batches` does.
+    #: None: each statement runs by itself.
+    batches: Any = None
     #: Returns the most threads that a statement takes now; None where a device computes.
     threads: Callable[[], int] | None = None
     #: Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
@@ -155,26 +156,6 @@ class Capabilities(NamedTuple):
     def records(self) -> bool:
         """Whether a loop is recorded, so that the backend may run it as one program."""
         return self.fuses or self.searches
-
-
-class Batches(Protocol):
-    """Runs statements in a row as one program, once it has one for statements like these."""
-
-    def line(self, statement: ops.Statement) -> Any:
-        """Return what `plan` needs of a statement, or None if it cannot be one of a batch.
-
-        The last element is the share of a batch that it fills: as the device takes long for it, or
-        its output is large. The batch ends with the statement by which it is full.
-        """
-
-    def plan(
-        self, statements: Sequence[ops.Statement], lines: Sequence[Any], counted: Handle | None
-    ) -> ops.FusedLoop | None:
-        """Return the program of such statements; None if there is none, or none yet.
-
-        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
-        asked for next. The caller holds the lock of the backend.
-        """
 
 
 class Parts(Protocol):
@@ -265,22 +246,6 @@ class Clusters(Protocol):
         """Return the sum of the array of each sub-cluster, added in their order."""
 
 
-class ProductPlan(Protocol):
-    """The choice of a backend for a product."""
-
-    @property
-    def direction(self) -> str:
-        """Push or pull."""
-
-    @property
-    def kernel(self) -> str:
-        """The kernel."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in numbers."""
-
-
 class Backend(Protocol):
     """A place where vectors and matrices live and operations run."""
 
@@ -295,8 +260,11 @@ class Backend(Protocol):
     last_loop: str
 
     @property
-    def last_product(self) -> ProductPlan | None:
-        """The choice for the last product of this thread; None if it is not reported."""
+    def last_product(self) -> Any:
+        """The choice for the last product of this thread: `direction`, `kernel` and `reason`.
+
+        None if it is not reported.
+        """
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: ops.Statement) -> None:

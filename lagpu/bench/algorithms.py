@@ -353,18 +353,12 @@ class _TestGraph:
 
     def _row(self, facts: Summary, question: Algorithm, system: str) -> tuple[Row, Answer | None]:
         row: Row = {
-            "graph": facts.graph,
-            "vertices": facts.vertices,
-            "edges": facts.edges,
-            "algorithm": question.name,
-            "options": question.label,
-            "system": system,
+            "graph": facts.graph, "vertices": facts.vertices, "edges": facts.edges,
+            "algorithm": question.name, "options": question.label, "system": system,
             **dict.fromkeys(("runs", "median_ms", "min_ms", "max_ms", "device_ms", "rounds")),
-            "loop": "",
-            "bytes": None,
-            "checked": False,
+            "loop": "", "bytes": None, "checked": False,
             "note": self._why_not(facts, question, system),
-        }
+        }  # fmt: skip
         if row["note"]:
             return row, None
         try:
@@ -381,16 +375,12 @@ class _TestGraph:
                     self.workers.pop(system).close()  # its state is unknown
             return row, None
         row |= {
-            "runs": len(found.wall_ms),
-            "median_ms": statistics.median(found.wall_ms),
-            "min_ms": min(found.wall_ms),
-            "max_ms": max(found.wall_ms),
+            "runs": len(found.wall_ms), "median_ms": statistics.median(found.wall_ms),
+            "min_ms": min(found.wall_ms), "max_ms": max(found.wall_ms),
             "device_ms": found.device_ms,
             "rounds": None if question.rounds is None else question.rounds(facts, found.answer),
-            "loop": found.loop,
-            "bytes": found.bytes,
-            "note": "first run" if found.first else "",
-        }
+            "loop": found.loop, "bytes": found.bytes, "note": "first run" if found.first else "",
+        }  # fmt: skip
         return row, found.answer
 
     def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:

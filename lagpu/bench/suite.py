@@ -118,22 +118,12 @@ class Tested:
         device_ms, wall_ms = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
         return {
-            "graph": self.name,
-            "backend": who,
-            "mode": found.mode,
-            "kernel": None,
-            "policy": None,
-            "orientation": "auto",
-            "output": found.output,
-            "roots": len(self.roots),
-            **harness.statistics_of(device_ms, wall_ms, edges),
-            "first_ms": found.first_ms,
-            "bytes": found.nbytes,
-            "checked": not found.refusal,
-            "vertices": facts.vertices,
-            "edges": facts.edges,
-            **how,
-        }
+            "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
+            "policy": None, "orientation": "auto", "output": found.output,
+            "roots": len(self.roots), **harness.statistics_of(device_ms, wall_ms, edges),
+            "first_ms": found.first_ms, "bytes": found.nbytes, "checked": not found.refusal,
+            "vertices": facts.vertices, "edges": facts.edges, **how,
+        }  # fmt: skip
 
 
 def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:

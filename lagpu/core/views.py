@@ -368,7 +368,10 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         return _number_assignment(out, value, None)
     if listed := isinstance(value, (list, tuple, np.ndarray)):
         value = _from_array(value, out, indices)
-    value = _right_side(out, value)
+    elif isinstance(value, Expression):
+        value = value.call()
+    elif isinstance(value, Mask):
+        value.refuse("is not a result")
     lists = None if indices is None else _index_lists(out, indices)
     if isinstance(value, Call):
         if indices is None and len(value.shape) >= out.ndim:
@@ -403,15 +406,6 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     stored = value.stored if out.ndim == 2 else value
     operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
-
-
-def _right_side(out: Any, value: Any) -> Any:
-    """Return what is assigned as an object, a call or a number."""
-    if isinstance(value, Expression):
-        return value.call()
-    if isinstance(value, Mask):
-        value.refuse("is not a result")
-    return value
 
 
 def _number_assignment(

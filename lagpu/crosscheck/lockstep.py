@@ -743,7 +743,8 @@ class LoopTwice:
                 if done:
                     here, above = above, turns.levels.cut(d - 1)
                 masks = {id(turns.here): here, id(turns.above): above}
-                self._iterate(done, [replaced(s, partial(_swapped, masks)) for s in self._body])
+                swapped = lambda x, masks=masks: masks.get(id(x), x)  # noqa: E731
+                self._iterate(done, [replaced(s, swapped) for s in self._body])
             return
         empty, unchanged, times, _, holds = turns
         done = 0
@@ -810,10 +811,6 @@ class LoopTwice:
 def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
     for s, value in zip(scalars, values, strict=True):
         s.set(value)
-
-
-def _swapped(masks: dict[int, Replica], x: Replica) -> Replica:
-    return masks.get(id(x), x)
 
 
 def _copied(s: Statement) -> Replica | None:

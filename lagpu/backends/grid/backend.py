@@ -22,7 +22,7 @@ from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.search import GridLoop, plan_loop, search_again, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
+from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped
@@ -298,7 +298,7 @@ class GridBackend:
         return self.pieces.lock()
 
     @property
-    def last_product(self) -> ProductPlan | None:
+    def last_product(self) -> Any:
         """See `Backend`: the choice of the first local piece."""
         return self.pieces.places[0].last_product
 

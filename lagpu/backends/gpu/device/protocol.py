@@ -79,22 +79,10 @@ class Limits(NamedTuple):
 
 CUDA_LIMITS = Limits()
 SIM_LIMITS = Limits(
-    loop_block=256,
-    row_block=64,
-    order_block=64,
-    search_block=256,
-    wide_search_block=224,
-    long_search_block=256,
-    peers_block=64,
-    cluster_solo=24,
-    few=8,
-    placed=40,
-    near_bytes=16,
-    relaxed_edges=64,
-    lasts=1 << 14,
-    lasting=1 << 18,
-    lasts_by_entries=True,
-)
+    loop_block=256, row_block=64, order_block=64, search_block=256, wide_search_block=224,
+    long_search_block=256, peers_block=64, cluster_solo=24, few=8, placed=40,
+    near_bytes=16, relaxed_edges=64, lasts=1 << 14, lasting=1 << 18, lasts_by_entries=True,
+)  # fmt: skip
 
 
 class Timer(Protocol):

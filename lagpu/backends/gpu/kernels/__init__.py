@@ -167,7 +167,11 @@ def from_source(
         source = _insert_prelude(source, prelude, file)
         known |= set(_MACRO.findall(prelude))
         words = aliases | dict(_ALIAS.findall(prelude)) | defaults | chosen
-    _check_macros(chosen, known, file)
+    for macro, value in chosen.items():
+        if macro not in known:
+            raise InvalidValue(f"kernel: {file} does not use {macro}. Look for a misspelling.")
+        if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
+            raise InvalidValue(f"kernel: {macro}={value!r} is not one word. Name it by a typedef.")
     params = _parse_params(bare, name, file, words)
     return Kernel(file, name, tuple(sorted(chosen.items())), source, params)
 
@@ -225,14 +229,6 @@ def _insert_prelude(source: str, prelude: str, file: str) -> str:
     mark = marks[0]
     before, after = source.split(mark, 1)
     return f'{before}#line 1 "prelude"\n{prelude}\n{mark}{after}'
-
-
-def _check_macros(chosen: dict[str, str], known: frozenset[str], file: str) -> None:
-    for name, value in chosen.items():
-        if name not in known:
-            raise InvalidValue(f"kernel: {file} does not use {name}. Look for a misspelling.")
-        if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
-            raise InvalidValue(f"kernel: {name}={value!r} is not one word. Name it by a typedef.")
 
 
 def _parse_params(text: str, name: str, file: str, words: dict[str, str]) -> tuple[Param, ...]:

@@ -56,7 +56,7 @@ _OUTPUTS = (VectorStore, ops.ScalarValue)
 
 
 class Batches:
-    """The programs of statements in a row that came again and again; see `protocol.Batches`.
+    """The programs of statements in a row that came again and again.
 
     A program is made in the background, while such statements still run one by one. What was found
     out of a statement or a batch serves those that differ in objects and numbers alone.
@@ -75,7 +75,11 @@ class Batches:
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
 
     def line(self, statement: Statement) -> BatchLine | None:
-        """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
+        """Return what `plan` needs of a statement; None unless it writes a vector or a scalar.
+
+        The last element is the share of a batch that it fills: as the device takes long for it, or
+        its output is large. The batch ends with the statement by which it is full.
+        """
         operation: Any = statement.operation
         kind, nvals = type(operation), 0
         if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
@@ -109,6 +113,11 @@ class Batches:
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
+        """Return the program of such statements; None if there is none, or none yet.
+
+        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
+        asked for next. The caller holds the lock of the backend.
+        """
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
         known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None

@@ -703,29 +703,14 @@ def _of_select(x: ops.Select) -> _Parts:
     return (x.op, kind), (x.operand, *scalars), numbers
 
 
-def _of_vector(x: Any) -> _Parts:
-    return (x.indices is None,), (x.operand,), ()
-
-
 def _of_assigned(x: ops.AssignScalar) -> _Parts:
-    where = x.indices
-    if where is None:
-        return _of_number(x)
     kind, scalars, numbers = _number(x.value)
-    return (kind, False), (*where, *scalars), numbers
+    return (kind, x.indices is None), (*(x.indices or ()), *scalars), numbers
 
 
-def _of_number(x: Any) -> _Parts:
+def _of_constant(x: ops.Constant) -> _Parts:
     kind, scalars, numbers = _number(x[0])
     return (kind, True), scalars, numbers
-
-
-def _of_element(x: ops.ExtractElement) -> _Parts:
-    return (), (x.operand,), x.position
-
-
-def _of_reduce(x: ops.Reduce) -> _Parts:
-    return (x.monoid,), (x.operand,), ()
 
 
 def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
@@ -752,12 +737,12 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Ewise: _of_ewise,
     ops.Apply: _of_apply,
     ops.Select: _of_select,
-    ops.Assign: _of_vector,
-    ops.Extract: _of_vector,
+    ops.Assign: lambda x: ((x.indices is None,), (x.operand,), ()),
+    ops.Extract: lambda x: ((x.indices is None,), (x.operand,), ()),
     ops.AssignScalar: _of_assigned,
-    ops.Constant: _of_number,
-    ops.Reduce: _of_reduce,
-    ops.ExtractElement: _of_element,
+    ops.Constant: _of_constant,
+    ops.Reduce: lambda x: ((x.monoid,), (x.operand,), ()),
+    ops.ExtractElement: lambda x: ((), (x.operand,), x.position),
 }
 
 
