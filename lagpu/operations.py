@@ -637,6 +637,11 @@ class Rejection(NamedTuple):
     why: str
 
 
+Statements = Sequence[Statement]
+Turns = Until | Sweep  # what repeats a body
+Planned = FusedLoop | Rejection
+
+
 # ---- The record of a loop's body: its statements on places, which other handles take another time.
 class Place:
     """The place of a handle in a record."""
@@ -665,7 +670,7 @@ class Record:
         self.found: dict[Any, Any] = {}
 
 
-class RecordedBody(Sequence[Statement]):
+class RecordedBody(Statements):
     """The statements of a record on other handles, one for each place; made when they are read."""
 
     def __init__(self, record: Record, handles: list[Handle]) -> None:

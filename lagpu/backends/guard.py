@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported, OutOfMemory
-from lagpu.operations import FusedLoop, Multiply, Rejection, Statement, Sweep, Until
+from lagpu.operations import Multiply, Planned, Statement, Statements, Turns
 
 Guarded = TypeVar("Guarded", bound=type[Any])
 Named = Callable[[Any, Exception, str], LagpuError | None]
@@ -174,7 +174,7 @@ class _Overridden:
             )
         self._backend.execute(self._chosen(statement))
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(self, body: Statements, turns: Turns) -> Planned:
         return self._backend.plan_loop([self._chosen(s) for s in body], turns)
 
     def _chosen(self, statement: Statement) -> Statement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import lagpu.operations as ops
@@ -46,7 +46,7 @@ class SearchBody(NamedTuple):
     product: ops.Product
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
-    statements: Sequence[ops.Statement]
+    statements: ops.Statements
     on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
@@ -107,7 +107,7 @@ def matched(match: F) -> F:
     """Have ``match(statements, frontier)`` match the body of a record once, on its places."""
 
     @functools.wraps(match)
-    def match_once(statements: Sequence[ops.Statement], frontier: Any) -> Any:
+    def match_once(statements: ops.Statements, frontier: Any) -> Any:
         if not isinstance(statements, ops.RecordedBody):
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
@@ -121,7 +121,7 @@ def matched(match: F) -> F:
 
 
 @matched
-def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBody | ops.Rejection:
+def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
@@ -153,7 +153,7 @@ def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBo
 
 
 def _assignments(
-    statements: Sequence[ops.Statement], frontier: Any
+    statements: ops.Statements, frontier: Any
 ) -> tuple[Assignment, ...] | ops.Rejection:
     found: list[Assignment] = []
     for s in statements:
@@ -227,7 +227,7 @@ class RelaxationBody(NamedTuple):
     numbers: ops.Handle
     worse: ops.Handle
     product: ops.Product
-    statements: Sequence[ops.Statement]
+    statements: ops.Statements
 
     def on(self, body: ops.RecordedBody) -> RelaxationBody:
         """Return the relaxation of a recorded body; this one has places instead of its handles."""
@@ -241,9 +241,7 @@ _NONE = ops.Rejection("")
 
 
 @matched
-def match_relaxation(
-    statements: Sequence[ops.Statement], frontier: Any
-) -> RelaxationBody | ops.Rejection:
+def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBody | ops.Rejection:
     """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection."""
     if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
         return _NONE
@@ -278,11 +276,11 @@ class SweepBody(NamedTuple):
     vectors that have entries at `here` alone: x, and others written with replace.
     """
 
-    statements: Sequence[ops.Statement]
-    before: Sequence[ops.Statement]
+    statements: ops.Statements
+    before: ops.Statements
     product: ops.Statement
     multiply: ops.Multiply
-    after: Sequence[ops.Statement]
+    after: ops.Statements
     replaced: list[ops.Handle]
 
 
@@ -290,7 +288,7 @@ _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, 
 
 
 def match_sweep(
-    statements: Sequence[ops.Statement], here: ops.Handle, above: ops.Handle
+    statements: ops.Statements, here: ops.Handle, above: ops.Handle
 ) -> SweepBody | ops.Rejection:
     """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
@@ -326,9 +324,7 @@ def _keeps_to(s: ops.Statement, mask: ops.Handle) -> bool:
     return s.desc.mask is mask and not s.desc.complement
 
 
-def _replaced_at_here(
-    before: Sequence[ops.Statement], here: ops.Handle
-) -> list[ops.Handle] | ops.Rejection:
+def _replaced_at_here(before: ops.Statements, here: ops.Handle) -> list[ops.Handle] | ops.Rejection:
     """Return the vectors that are replaced at `here`, or why a statement does not fit."""
     replaced: list[ops.Handle] = []
     seen: list[ops.Handle] = []  # read or written before they are replaced

@@ -107,9 +107,7 @@ class Meter(Protocol):
         statement that sets one entry of `out`.
         """
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         """Plan a recorded loop by calling `plan`, and run it unless it is rejected."""
 
     def count(self, x: Handle) -> Callable[[], int]:
@@ -276,9 +274,7 @@ class Backend(Protocol):
     def explain(self, operation: ops.Operation) -> list[str]:
         """Return lines of text: how a product would run without a mask, and why."""
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
         """Return a program that repeats a recorded body, or why there is none; nothing is run."""
 
     def batch_size(

@@ -258,7 +258,7 @@ class Lockstep(Observer):
         lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
-    def plan_loop(self, body: Sequence[ops.Statement], turns: Any) -> ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: Any) -> ops.Rejection:
         return ops.Rejection(self.why_eager)
 
     def batch_size(
@@ -560,7 +560,7 @@ class Crosscheck(Lockstep):
             self.report.loops.append(row)
         row.runs += 1
 
-    def plan_loop(self, body: Sequence[Statement], turns: Any) -> Any:
+    def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
         """Return the loop in both ways, or the first refusal if each backend refuses it."""
         loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
         fused = {k: x for k, x in enumerate(loops) if not isinstance(x, ops.Rejection)}
@@ -638,7 +638,7 @@ class Crosscheck(Lockstep):
         return _after(new, before, self._entries(w).indices, w.dtype)
 
 
-def _planned(of: Lockstep, k: int, body: Sequence[Statement], turns: Any) -> Any:
+def _planned(of: Lockstep, k: int, body: ops.Statements, turns: Any) -> Any:
     """Return how backend `k` would run a loop, or why not as one program."""
     place = of.places[k]
     if isinstance(turns, ops.Sweep):
@@ -680,7 +680,7 @@ class LoopTwice:
     """
 
     def __init__(
-        self, of: Crosscheck, body: Sequence[Statement], turns: Any, fused: dict[int, Any]
+        self, of: Crosscheck, body: ops.Statements, turns: Any, fused: dict[int, Any]
     ) -> None:
         self._of, self._body, self._turns, self._places = of, list(body), turns, list(fused)
         loop = next(iter(fused.values()))
@@ -757,7 +757,7 @@ class LoopTwice:
             if holds is not None and holds.get():
                 break
 
-    def _iterate(self, done: int, statements: Sequence[Statement]) -> None:
+    def _iterate(self, done: int, statements: ops.Statements) -> None:
         of: Any = self._of
         of.level = done
         for k, s in enumerate(statements):

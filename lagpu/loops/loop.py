@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -30,7 +30,7 @@ from lagpu.core.recorder import (
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import Statement
+from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
 
@@ -105,9 +105,7 @@ class Counted:
         """Put the last value into the namespace: `last`, or what the loop has counted."""
         self._namespace[self._name] = LastCount(self._last) if last is None else last
 
-    def plan(
-        self, backend: Backend, recorder: Recorder, turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan(self, backend: Backend, recorder: Recorder, turns: ops.Turns) -> ops.Planned:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
         loop = _planned(backend, statements, turns)
@@ -220,7 +218,7 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int = 0) -> int:
+def replay(backend: Backend, body: Statements, until: _Until, done: int = 0) -> int:
     """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
@@ -241,7 +239,7 @@ def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int
     return done
 
 
-def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
+def _count_idle(body: Statements, empty: Vector | Matrix) -> int:
     """Return how many statements at the start have no effect once `empty` has no entry."""
     for k, s in enumerate(body):
         desc = s.desc
@@ -251,7 +249,7 @@ def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
     return len(body)
 
 
-def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
+def _run(backend: Backend, statements: Statements, depth: int) -> None:
     for s in statements:
         now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
@@ -581,9 +579,7 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
     return "a line of the body writes nothing"
 
 
-def run_recorded(
-    recorder: Recorder, turns: ops.Until | ops.Sweep, counted: Counted | None = None
-) -> bool:
+def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None = None) -> bool:
     """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
 
     The statements of the recorder are those that are left to run.
@@ -605,7 +601,7 @@ def run_recorded(
         raise
 
 
-def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
+def _fetch_scalars(statements: Statements, device: Any) -> None:
     """Bring scalars that another device holds to the host: this one cannot read its memory.
 
     Call it without a lock: it takes the other's lock.
@@ -617,9 +613,7 @@ def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
                 x.get()
 
 
-def _planned(
-    backend: Backend, body: Sequence[Statement], turns: ops.Until | ops.Sweep
-) -> ops.FusedLoop | ops.Rejection:
+def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planned:
     """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
     ends = None if isinstance(turns, ops.Sweep) else turns.holds
     if ends is not None and all(s.out is not ends for s in body):
@@ -627,7 +621,7 @@ def _planned(
     return backend.plan_loop(body, turns)
 
 
-def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejection]) -> bool:
+def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program; return False if the plan is a rejection.
 
     `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.

@@ -54,9 +54,7 @@ class CpuMeter:
                 found = found._replace(edges=edges, bytes=int(moved))
             return lambda: found
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
@@ -172,9 +170,7 @@ class CpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
         return csgraph.plan_whole(body, turns)
 
     def batch_size(

@@ -113,9 +113,7 @@ class GpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", *memory]
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
         return plan_loop(self.runtime.counters, body, turns)
 
     def batch_size(

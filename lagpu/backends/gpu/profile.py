@@ -35,7 +35,7 @@ class DeviceLoop(ops.FusedLoop, Protocol):
         """Whether its kernel writes records; else the loop is timed as a whole."""
 
     @property
-    def statements(self) -> Sequence[ops.Statement]:
+    def statements(self) -> ops.Statements:
         """The loop's body."""
 
     def run(self, log: LoopLog | None = None) -> None:
@@ -149,7 +149,7 @@ class SearchTraffic(NamedTuple):
     assigned: list[int]  #: Of a value that each of the other statements assigns.
 
     @classmethod
-    def of(cls, statements: Sequence[ops.Statement]) -> SearchTraffic:
+    def of(cls, statements: ops.Statements) -> SearchTraffic:
         product = next(s for s in statements if isinstance(s.operation, ops.Multiply))
         assigned = [value_bytes(s.out.dtype) for s in statements if s is not product]
         operation: Any = product.operation
@@ -252,7 +252,7 @@ class SearchRows:
     """
 
     def __init__(
-        self, statements: Sequence[ops.Statement], had: Sequence[Count | None],
+        self, statements: ops.Statements, had: Sequence[Count | None],
         why: Callable[[Any, int], str], traffic: SearchTraffic | None = None,
     ) -> None:  # fmt: skip
         self._traffic = traffic or SearchTraffic.of(statements)
@@ -349,7 +349,7 @@ class ProgramRows:
     """
 
     def __init__(
-        self, statements: Sequence[ops.Statement], inputs: list[Any],
+        self, statements: ops.Statements, inputs: list[Any],
         counts: dict[int, Count], bounds: dict[int, tuple[int, int]], why: dict[int, str],
     ) -> None:  # fmt: skip
         self._traffic = [StatementTraffic.of(s) for s in statements]
@@ -482,9 +482,7 @@ class GpuMeter:
 
         return measured
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
         now = Work()
         loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
@@ -498,9 +496,7 @@ class GpuMeter:
             return loop, None
         return loop, LoopMeasured(rows, lambda: now.measured(host_ms))
 
-    def _plan_and_run(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> DeviceLoop | ops.Rejection:
+    def _plan_and_run(self, plan: Callable[[], ops.Planned]) -> DeviceLoop | ops.Rejection:
         loop = cast("DeviceLoop | ops.Rejection", plan())
         if not isinstance(loop, ops.Rejection):
             self._observer.timed = not loop.keeps_log

@@ -26,7 +26,7 @@ from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Me
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped
-from lagpu.operations import FusedLoop, Operation, Rejection, Statement, Sweep, Until
+from lagpu.operations import Operation, Planned, Rejection, Statement
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -185,9 +185,7 @@ class GridMeter:
         finally:
             self._pieces.watch = None
 
-    def run_loop(
-        self, plan: Callable[[], FusedLoop | Rejection]
-    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], Planned]) -> tuple[Planned, LoopMeasured | None]:
         """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock():
             compiled, start = self._compile_ms(), time.perf_counter()
@@ -310,7 +308,7 @@ class GridBackend:
             self._execute_whole(statement)
             return
         if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = program.plan_program(self.pieces, [statement], Until(times=1), "")
+            loop = program.plan_program(self.pieces, [statement], ops.Until(times=1), "")
             if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
@@ -364,12 +362,12 @@ class GridBackend:
             )
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
         again = search_again(self.pieces, body, turns)
         if again is not None:
             return again
         named = systems.without_system(body)[1] is not None
-        if not (named or isinstance(turns, Sweep) or self.pieces.watch):  # a trace has pieces' logs
+        if not (named or isinstance(turns, ops.Sweep) or self.pieces.watch):  # a trace logs pieces
             one = program.plan_on_one(self.pieces, body, turns)
             if one is not None:
                 return one

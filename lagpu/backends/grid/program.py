@@ -39,7 +39,7 @@ _MOST_HELD = emit.Operands.most_held
 
 
 def plan_program(
-    pieces: Pieces, body: Sequence[Statement], turns: Until | Sweep, why: str
+    pieces: Pieces, body: ops.Statements, turns: ops.Turns, why: str
 ) -> GridProgram | Rejection:
     """Return the generated loop of a body on all pieces, or why there is none; `why` no search."""
     statements, own = list(body), tuple[Handle, ...]()
@@ -96,7 +96,7 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
 # ---- Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are
 # relaxed
 # twice.
-def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
+def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
     """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
@@ -179,7 +179,7 @@ class GridProgram:
     name = PieceProgram.name
 
     def __init__(
-        self, pieces: Pieces, statements: Sequence[Statement],
+        self, pieces: Pieces, statements: ops.Statements,
         until: Until, why: str, own: Sequence[Handle] = (),
     ) -> None:  # fmt: skip
         self._pieces, self._until, self._own = pieces, until, own
@@ -325,7 +325,7 @@ class GridProgram:
 
 
 def _vectors_of(
-    statements: Sequence[Statement], until: Until
+    statements: ops.Statements, until: Until
 ) -> tuple[list[GridHandle], list[GridHandle]]:
     """Return the vectors that a loop writes or watches, and all that it names."""
     watched = [x for x in until[:2] if x is not None]
@@ -343,7 +343,7 @@ def _size(x: Any) -> int:
 # graph
 # is shorter than a barrier across devices; and its kernels for relaxations and for sums of a search
 # took half as long on one GPU as those of two pieces.
-def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
+def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 
     That is a search of a deep graph or one that adds up, or a relaxation. None where it is another
@@ -374,7 +374,7 @@ class OnOnePiece:
     """A loop on the first piece's device, whose results are sent to their owners."""
 
     def __init__(
-        self, pieces: Pieces, statements: Sequence[Statement],
+        self, pieces: Pieces, statements: ops.Statements,
         until: Until, A: GridHandle, copy: Handle,
     ) -> None:  # fmt: skip
         self._pieces, self.statements = pieces, statements

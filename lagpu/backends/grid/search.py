@@ -28,7 +28,7 @@ from lagpu.backends.grid.partition import GridHandle, Partition, become_all, nee
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
-from lagpu.operations import FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until
+from lagpu.operations import Planned, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
 BITS = 32  # of a word
@@ -428,9 +428,7 @@ def searches(pieces: Pieces) -> bool:
     return all(isinstance(place, GpuBackend) for place in pieces.places)
 
 
-def plan_loop(
-    pieces: Pieces, statements: Sequence[Statement], turns: Until | Sweep
-) -> FusedLoop | Rejection:
+def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
     """Return the search that runs a loop on all pieces as one kernel, or why there is none.
 
     The product may name a paper's system.

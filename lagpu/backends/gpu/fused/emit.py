@@ -25,7 +25,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
 from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
+from lagpu.operations import Descriptor, Handle, Product, Statement, Statements, operands_of
 
 Array = Any
 T = TypeVar("T")
@@ -314,7 +314,7 @@ def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
 
 
 # ----------------------------------------------------------------------------------- scalars
-def why_no_scalars(statements: Sequence[Statement]) -> str:
+def why_no_scalars(statements: Statements) -> str:
     """Return why a kernel cannot hold the scalars of statements, or an empty string."""
     for ref in (ref for s in statements for ref in s.scalars):
         source, target = ref.scalar.dtype, ref.dtype
@@ -328,7 +328,7 @@ def why_no_scalars(statements: Sequence[Statement]) -> str:
 _MOST = 2**30  # iterations, for which a formula is shown to fit; so many take an hour
 
 
-def why_no_counters(statements: Sequence[Statement]) -> str:
+def why_no_counters(statements: Statements) -> str:
     """Return why a kernel cannot compute with the counter as Python does, or an empty string."""
     for ref in (ref for s in statements for ref in s.counters if ref.formula is not None):
         kind, found = ref.dtype, _range(ref.formula)
@@ -367,7 +367,7 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
-    def __init__(self, statements: Sequence[Statement], device: Device) -> None:
+    def __init__(self, statements: Statements, device: Device) -> None:
         read = [x for s in statements for x in s.scalars_read]
         written = distinct(s.out for s in statements if s.writes_scalar)
         found = distinct([*written, *read])
@@ -437,7 +437,7 @@ def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
 
 
 def _unsure(
-    statements: Sequence[Statement], scalars: Sequence[ops.ScalarValue]
+    statements: Statements, scalars: Sequence[ops.ScalarValue]
 ) -> list[tuple[int, ops.ScalarRef]]:
     """Return the reads that may find no value, each with the ``id`` of its statement.
 
@@ -598,7 +598,7 @@ ProductText = tuple[list[str], Operand, Logged]
 
 
 def sizes_to_hold(
-    statements: Sequence[Statement], unchanged: Any, size_of: Callable[[Any], int], most: int
+    statements: Statements, unchanged: Any, size_of: Callable[[Any], int], most: int
 ) -> set[int]:
     """Return the sizes, at most `most`, whose vectors every warp may hold; of a matrix it is 0.
 
@@ -632,7 +632,7 @@ class Operands:
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
 
     def __init__(
-        self, statements: Sequence[Statement], scalars: LoopScalars, written: Sequence[VectorStore],
+        self, statements: Statements, scalars: LoopScalars, written: Sequence[VectorStore],
         until: ops.Until, block: int, traced: bool, handles: Sequence[Handle] = (),
     ) -> None:  # fmt: skip
         self.block, self.traced, self.device = block, traced, written[0].device

@@ -13,7 +13,7 @@ from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard, raises_by_default
-from lagpu.operations import Rejection, Statement
+from lagpu.operations import Rejection, Statements
 
 #: (what launches the kernel of the loop, what takes its results over; that returns True if the
 #: kernel was stopped, and what it wrote is of no use)
@@ -47,7 +47,7 @@ class KernelLoop(abc.ABC):
     name: str
     why: str
     keeps_log = False
-    statements: Sequence[Statement]
+    statements: Statements
     device: Device
     written: Sequence[VectorStore]  #: In place.
     #: Whether the kernel looks at `Device.stop`, which an interrupt sets. Then the host waits for

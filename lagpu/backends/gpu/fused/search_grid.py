@@ -26,7 +26,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, 
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32
-from lagpu.operations import RecordedBody, Rejection, Statement, Until
+from lagpu.operations import RecordedBody, Rejection, Statements, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
@@ -514,7 +514,7 @@ STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits
 
 
-def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Rejection:
+def relaxation(statements: Statements, until: Until) -> Relaxation | Rejection:
     """Return the relaxation of a loop as one kernel, or why it is none; see search/relax.cu."""
     body = match_relaxation(statements, until.empty)
     if isinstance(body, Rejection):

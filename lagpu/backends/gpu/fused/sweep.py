@@ -20,7 +20,7 @@ from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.backends.match import SweepBody, distinct, holds, match_sweep
-from lagpu.operations import Rejection, Statement, Sweep, operands_of
+from lagpu.operations import Rejection, Statement, Statements, Sweep, operands_of
 
 Array = Any
 
@@ -192,7 +192,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         return self._mask_names.get(id(x)) or self._names[id(x)]
 
 
-def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
+def vector_sweep(statements: Statements, turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
     here, above, levels = turns
     assert isinstance(here, VectorStore)
@@ -203,9 +203,7 @@ def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep |
     return VectorSweep(body, [here, above], levels)
 
 
-def _match(
-    statements: Sequence[Statement], here: VectorStore, above: VectorStore
-) -> SweepBody | Rejection:
+def _match(statements: Statements, here: VectorStore, above: VectorStore) -> SweepBody | Rejection:
     """Match a body whose matrix has the form that the product needs."""
     body = match_sweep(statements, here, above)
     if isinstance(body, Rejection) or body.multiply.product.transpose:
@@ -274,7 +272,7 @@ class VectorSweep(FusedSweep):
 
 
 def per_source_sweep(
-    counters: Counters, statements: Sequence[Statement], turns: Sweep
+    counters: Counters, statements: Statements, turns: Sweep
 ) -> KernelLoop | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
     here, above, levels = turns

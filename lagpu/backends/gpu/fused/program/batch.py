@@ -32,7 +32,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.backends.match import distinct, holds
-from lagpu.operations import Statement, Until
+from lagpu.operations import Statement, Statements, Until
 
 _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 _OUT = operator.attrgetter("out")  # of a `Statement`
@@ -111,7 +111,7 @@ class Batches:
         return (number, handles, numbers, 1.0 if nvals > _LONG else share) if number else None
 
     def plan(
-        self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
+        self, statements: Statements, lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
         """Return the program of such statements; None if there is none, or none yet.
 
@@ -143,7 +143,7 @@ class Batches:
         return None
 
     def _of(
-        self, statements: Sequence[Statement],
+        self, statements: Statements,
         lines: Sequence[BatchLine], named: list[Any], counted: Any,
     ) -> tuple[_Known, bool]:  # fmt: skip
         """Return what is known of batches alike, and whether they write `counted`."""
@@ -202,9 +202,7 @@ class _Known:
     All places but those of `written` are in the list of the handles of all lines.
     """
 
-    def __init__(
-        self, device: Device, statements: Sequence[Statement], named: Sequence[Any]
-    ) -> None:
+    def __init__(self, device: Device, statements: Statements, named: Sequence[Any]) -> None:
         self.came = 0
         first: dict[int, int] = {}
         for k, x in enumerate(named):
@@ -234,7 +232,7 @@ class _Kept:
     """A program of batches alike, which may not be compiled yet."""
 
     def __init__(
-        self, counters: Counters, statements: Sequence[Statement],
+        self, counters: Counters, statements: Statements,
         handles: Sequence[Any], counted: Any,
     ) -> None:  # fmt: skip
         """Write a program for such statements, and begin to compile it."""
@@ -293,7 +291,7 @@ class Batch(KernelLoop):
     why = "the loop is run by Python"
 
     def __init__(
-        self, known: _Known, kept: _Kept, statements: Sequence[Statement],
+        self, known: _Known, kept: _Kept, statements: Statements,
         lines: Sequence[BatchLine], named: Sequence[Any],
         handles: Sequence[Any], counted: Any, repeats: bool,
     ) -> None:  # fmt: skip

@@ -26,13 +26,13 @@ from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.match import distinct, holds, method
-from lagpu.operations import Handle, Rejection, Statement, Until, operands_of
+from lagpu.operations import Handle, Rejection, Statement, Statements, Until, operands_of
 
 Array = Any
 
 
 def generated_pattern_loop(
-    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+    counters: Counters, statements: Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop within a pattern, or why there is none; `why` no other fits."""
     masks = [s.desc.mask for s in statements if isinstance(s.operation, ops.Multiply)]
@@ -75,7 +75,7 @@ class GeneratedPatternLoop(GeneratedLoop):
 
     def __init__(
         self, A: MatrixHandle, used: Sequence[MatrixHandle], entries: dict[int, VectorStore],
-        statements: Sequence[Statement], until: Until, why: str,
+        statements: Statements, until: Until, why: str,
     ) -> None:  # fmt: skip
         empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counte
 from lagpu.backends.gpu.fused.program.text import Program, lines_of, signature
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
-from lagpu.operations import Handle, Product, Statement, Until
+from lagpu.operations import Handle, Product, Statement, Statements, Until
 
 Array = Any
 _MEETS = "if (!meet(&all, {}, turn, stop){}) break;"
@@ -181,7 +181,7 @@ class PieceProgram(GeneratedLoop):
     name = "generated loop of pieces"
 
     def __init__(
-        self, statements: Sequence[Statement], until: Until, pieces: int,
+        self, statements: Statements, until: Until, pieces: int,
         numberings: Sequence[Numbering], sizes: Mapping[int, int],
     ) -> None:  # fmt: skip
         super().__init__(statements, until, "")

@@ -56,16 +56,14 @@ def counters_of(device: Device, counters: int) -> Any:
     return device.xp.empty(count, np.uint64)
 
 
-def generated_loop(
-    statements: Sequence[Statement], until: Until, why: str
-) -> GeneratedLoop | Rejection:
+def generated_loop(statements: ops.Statements, until: Until, why: str) -> GeneratedLoop | Rejection:
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
     lacking = once(statements, why_not_generated)
     return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
 
 
 def generated_sweep(
-    statements: Sequence[Statement], turns: ops.Sweep, why: str
+    statements: ops.Statements, turns: ops.Sweep, why: str
 ) -> GeneratedLoop | Rejection:
     """Return a loop whose body ends with the masks of the next level; `why` it is no sweep."""
     given: Any = turns.levels
@@ -84,7 +82,7 @@ def generated_sweep(
     return generated_loop([*statements, *makes], Until(times=deepest), f"no sweep: {why}")
 
 
-def why_not_generated(statements: Sequence[Statement]) -> str:
+def why_not_generated(statements: ops.Statements) -> str:
     """Return why statements cannot be lines of one kernel, or an empty string."""
     why = next(filter(None, map(why_no_line, statements)), "")
     if not why and all(s.writes_scalar for s in statements):
@@ -125,7 +123,7 @@ def has_one_index(s: Statement) -> bool:
     return where is not None and where[0] is not None and len(where[0]) == 1
 
 
-def _written_places(body: Sequence[Statement]) -> list[int]:
+def _written_places(body: ops.Statements) -> list[int]:
     assert isinstance(body, RecordedBody)
     return [place.number for place in distinct(s.out for s in body.record.statements)]
 
@@ -139,7 +137,7 @@ class GeneratedLoop(KernelLoop):
     counted_input = -1  # of the vectors that a statement reads, in a trace
     _numbers: Sequence[Any] = ()
 
-    def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
+    def __init__(self, statements: ops.Statements, until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._until, self._ends = until, until[:2]
         if isinstance(statements, RecordedBody):  # a record has no scalars
@@ -296,7 +294,7 @@ class OnEntries(NamedTuple):
 
 def on_entries(
     counters: Counters,
-    statements: Sequence[Statement],
+    statements: ops.Statements,
     read: Sequence[MatrixHandle],
     shape: tuple[int, int] | None = None,
 ) -> OnEntries | Rejection:
@@ -361,7 +359,7 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 
 
 def generated_bitmap_loop(
-    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+    counters: Counters, statements: ops.Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
     products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))

@@ -16,7 +16,7 @@ from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.dtypes import DType, lookup
-from lagpu.operations import Descriptor, Handle, Statement, operands_of
+from lagpu.operations import Descriptor, Handle, Statement, Statements, operands_of
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
@@ -771,7 +771,7 @@ def line_of(statement: Statement) -> Line | None:
     return (kind, dtype, desc[1:], what, *kinds), handles, numbers
 
 
-def lines_of(statements: Sequence[Statement]) -> list[Line]:
+def lines_of(statements: Statements) -> list[Line]:
     return [cast(Line, line_of(s)) for s in statements]
 
 
@@ -808,7 +808,7 @@ def has_number(x: ops.ScalarValue) -> bool:
     return x.location is None and x.get() is not None
 
 
-def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
+def without_numbers(statements: Statements) -> list[Statement]:
     """Return statements with a `Number` in place of each, in the order of `Signature.numbers`."""
     places = itertools.count()
 
