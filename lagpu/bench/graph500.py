@@ -114,9 +114,7 @@ def statistics_of(values: Sequence[float]) -> dict[str, float]:
     return found | {"mean": float(x.mean()), "stddev": deviation}
 
 
-def _results(
-    times: Sequence[float], edges: Sequence[int], validations: Sequence[float]
-) -> dict[str, float]:
+def _results(times: list[float], edges: list[int], validations: list[float]) -> dict[str, float]:
     """Return the required statistics by their names in the output of the reference code."""
     found = {f"bfs  {name}_time": x for name, x in statistics_of(times).items()}
     found |= {f"{name}_nedge": x for name, x in statistics_of(edges).items()}

@@ -343,9 +343,7 @@ class CpuBackend:
         return A.may_transpose
 
 
-def _require(
-    cost: tuple[int, int, int], nvals: int, ncols: int, dtype: DType | None, what: str
-) -> None:
+def _require(cost: Sequence[int], nvals: int, ncols: int, dtype: DType | None, what: str) -> None:
     """Raise `OutOfMemory` if making or reading a matrix takes more than is free.
 
     `dtype` is that of the values; None if there is one value for all entries.

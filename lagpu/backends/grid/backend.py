@@ -120,9 +120,7 @@ class Parts:
     @property
     def _on_own_gpus(self) -> bool:
         """Whether each of several local pieces has a GPU to itself."""
-        devices = {
-            id(home.device) for home in self.homes if home.device and home.device.xp is not np
-        }
+        devices = {id(x.device) for x in self.homes if x.device and x.device.xp is not np}
         return len(devices) == len(self.homes) > 1
 
     def _run(self, name: str, work: Callable[[], T], given: Given = pieces.NOTHING) -> T:

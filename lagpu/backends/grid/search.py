@@ -697,9 +697,7 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(
-        self, peers: Peers, launches: Any, logs: Sequence[Array], lasts: bool
-    ) -> list[Array]:
+    def _launched(self, peers: Peers, launches: Any, logs: list[Array], lasts: bool) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
@@ -845,9 +843,7 @@ def _sent(messages: Sequence[tuple[str, int, int]]) -> tuple[Sent, ...]:
     return tuple(found)
 
 
-def _merged(
-    levels: Sequence[Array], barriers: Sequence[Array], had: Any, assigns_after: bool
-) -> Array:
+def _merged(levels: list[Array], barriers: list[Array], had: Any, assigns_after: bool) -> Array:
     """Return the records of all pieces as those of one device: what each has counted is added.
 
     All have the same records but for the edges that they have looked at, and the new entries of

@@ -265,9 +265,8 @@ class CudaDevice(Device):
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         places, seen = self.pinned_zeros(4 * _PLACES)
-        self._places = [
-            (places[4 * k : 4 * k + 4], seen[4 * k : 4 * k + 4]) for k in range(_PLACES)
-        ]
+        windows = [slice(4 * k, 4 * k + 4) for k in range(_PLACES)]
+        self._places = [(places[of], seen[of]) for of in windows]
         self.stop = self.pinned_zeros(1)
         self._notifications = 0
         self._ahead: HostNotification | None = None

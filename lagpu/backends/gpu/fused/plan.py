@@ -20,16 +20,7 @@ from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
 from lagpu.backends.match import VALUE, SearchBody, match_search
-from lagpu.operations import (
-    Multiply,
-    RecordedBody,
-    Rejection,
-    Statement,
-    Statements,
-    Turns,
-    Until,
-    once,
-)
+from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turns, Until, once
 
 
 def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop | Rejection:
@@ -119,7 +110,7 @@ def _search_by_policy(body: Statements, until: Until, text: str) -> DeviceLoop |
     return grid_search(found._replace(A=handle.csc()), until.times, by)
 
 
-def without_policy(s: Statement) -> Statement:
+def without_policy(s: Any) -> Any:
     if not isinstance(s.operation, Multiply):
         return s
     product = s.operation.product._replace(policy=None)

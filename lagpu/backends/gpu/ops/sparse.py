@@ -221,11 +221,8 @@ def _on_pattern(
     counters: Counters, A: CscMatrix, pattern: Pattern, inside: bool = True
 ) -> VectorStore:
     """Return `A` as a vector over `pattern`; not all of its entries need be `inside`."""
-    v, xp, known = (
-        VectorStore(A.device, counters, A.dtype, len(pattern)),
-        A.device.xp,
-        pattern.forms,
-    )
+    v = VectorStore(A.device, counters, A.dtype, len(pattern))
+    xp, known = A.device.xp, pattern.forms
     if any(A is form for form in known) or (
         not inside and known and forms.has_same_pattern(A, known[0])
     ):
