@@ -73,10 +73,7 @@ def _exported(x: Any, place: Backend, what: str, by_interface: bool, copies: boo
 
 
 def _asked(x: Any, how: Any, what: str) -> Any:
-    """Return the answer of an exporter; one that refuses, as of a tensor with gradients, says why.
-
-    `how` is a function of `x`, or the name of a method.
-    """
+    """Return the answer of an exporter to `how`, a function or a method's name; or raise why."""
     try:
         return getattr(x, how)() if isinstance(how, str) else how(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -343,10 +340,7 @@ def integer_array(array: Any, what: str) -> Any:
 
 
 def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) -> Array | None:
-    """Return a list of indices as INT64, or None for all indices in order.
-
-    A negative index counts from the end if `from_end`.
-    """
+    """Return indices as INT64, None for all in order; negative ones count back if `from_end`."""
     if isinstance(indices, slice):
         try:
             chosen = range(*indices.indices(size))
@@ -520,10 +514,7 @@ _bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)
 def with_defaults(
     op: Any, left: DType, right: DType, defaults: tuple[Any, Any]
 ) -> tuple[BinaryOp, tuple[Any, Any]]:
-    """Return the operator of `ewise_union` and its defaults as NumPy scalars of its domain.
-
-    The defaults count for the domain, as the bound operand of `apply` does.
-    """
+    """Return the operator of `ewise_union`, bound by its defaults too, and these in its domain."""
     found = binary_operator(op)
     kind = unify(left, right)
     for default in defaults:

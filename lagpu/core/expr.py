@@ -191,10 +191,7 @@ class Expression(Deferred):
         self.refuse(f"has no {sign}=", "Make an object of it with .new() first.")
 
     def _computed(self) -> Any:
-        """Return the result as an object, computed at the first time.
-
-        In a loop's body that is recorded, the statement that computes it is recorded as well.
-        """
+        """Return the result as an object, computed once; a recorded body has it as a statement."""
         self._mark_used()
         try:
             return self._result
@@ -433,10 +430,7 @@ _WHOLE = Descriptor()
 
 
 def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = None) -> None:
-    """Check a statement whose right side is a call, then record or run it; see `assign`.
-
-    Without an updater it is ``out << call``.
-    """
+    """Check a statement whose right side is a call, then record or run it; see `assign`."""
     call.__class__ = _UsedCall
     if call.shape != out.shape and not (
         to is not None and to.indices is not None and type(call.operation) in (Assign, AssignScalar)

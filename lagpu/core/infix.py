@@ -37,9 +37,9 @@ class Pair(Unassigned, Expression):
     wanted = takes = chains = ""
 
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
-        """Return (left, right, operator): an operand of the same sign is computed with it too.
+        """Return (left, right, operator); an operand of the same sign is computed with it.
 
-        The operator of such a chain counts in the common type of all its operands and `numbers`.
+        Of such a chain the operator has the common type of all operands and `numbers`.
         """
         self._mark_used()
         left, right = self.left, self.right
@@ -334,10 +334,7 @@ def _paired(sign: str, left: Any, right: Any) -> Pair:
 
 
 def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
-    """Return the deferred ``u @ v``: the sum over the indices at which both have an entry.
-
-    The products are computed now; their sum waits.
-    """
+    """Return the deferred ``u @ v``: the products are computed now; their sum waits."""
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
@@ -541,10 +538,7 @@ def require_vector(what: str, u: Any, other: Any) -> Any:
 def _ewise(
     by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, given: Any = None
 ) -> Call:
-    """Return the deferred element-wise operation on two vectors, two matrices or one of each.
-
-    Of `ewise_union` the two defaults are `given`.
-    """
+    """Return the deferred element-wise operation on two objects; a union has `given` defaults."""
     y = other
     if type(y) is not type(x):  # an expression, a view, or of the other kind
         y = object_of(y)

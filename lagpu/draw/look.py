@@ -75,10 +75,7 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
 def fill(template: str, **slots: str) -> str:
-    """Return a file of this package, such as ``"trace.html"``, with each ``{{name}}`` replaced.
-
-    Each slot is the result of `text` or `data`, or markup made of these.
-    """
+    """Return a file of this package with each ``{{name}}`` replaced by markup, `text` or `data`."""
     from importlib import resources  # slow to import
 
     page = resources.files("lagpu.draw").joinpath(template).read_text(encoding="utf-8")

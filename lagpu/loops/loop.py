@@ -510,10 +510,7 @@ def _record_and_run(
     backend: Backend, until: _Until, body: LoopBody, fuse: bool,
     counted: Counted | None, learn: Callable[[list[Statement]], None], done: int = 0,
 ) -> Iterator[Any]:  # fmt: skip
-    """Record the body once and run the whole loop from the record; if impossible, iterate.
-
-    The first `done` iterations have run.
-    """
+    """Record the body once and run all but the first `done` iterations from it, or iterate."""
     if until.is_over:
         backend.last_loop = "no iteration"
         return
@@ -580,10 +577,7 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
 
 
 def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None = None) -> bool:
-    """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
-
-    The statements of the recorder are those that are left to run.
-    """
+    """Run what is left of a recorded loop or sweep as one program; False if it is rejected."""
     backend = recorder.backend
     _fetch_scalars(recorder.statements, backend.device)
     plan = partial(_planned, backend, recorder.statements, turns)
@@ -622,10 +616,7 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 
 
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
-    """Plan a loop and run it as one program; return False if the plan is a rejection.
-
-    `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
-    """
+    """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
     observer = current_observer()
     with backend.lock:  # what a plan has found holds until the loop has run
         if observer is not None:

@@ -344,10 +344,7 @@ class CpuBackend:
 
 
 def _require(cost: Sequence[int], nvals: int, ncols: int, dtype: DType | None, what: str) -> None:
-    """Raise `OutOfMemory` if making or reading a matrix takes more than is free.
-
-    `dtype` is that of the values; None if there is one value for all entries.
-    """
+    """Raise `OutOfMemory` if a matrix takes more than is free; no `dtype` is one value for all."""
     if nvals + ncols >= _LARGE:
         entry, value, vertex = cost
         width = 0 if dtype is None else value * dtype.numpy.itemsize

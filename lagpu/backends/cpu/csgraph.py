@@ -279,7 +279,7 @@ def _dense(x: Box) -> Array:
 def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box, limit: float) -> bool:
     """Whether no edge out of a vertex of `known` gives a number that neither vector has.
 
-    The marks of `worse` must be those of the numbers that are no better.
+    `worse` has the marks of the numbers that are no better.
     """
     marked = np.zeros(graph.n, bool)
     indices, values = _entries(worse)

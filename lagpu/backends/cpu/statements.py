@@ -249,10 +249,7 @@ class Numbers:
         return Plan("pull" if pulls else "push", why, edges, self.nvals)
 
     def by_edges(self, alpha: float) -> Plan:
-        """Pull if few edges are left beside the frontier's.
-
-        Edges are counted only if they may be that many: a deep search has few in each level.
-        """
+        """Pull if few edges are left beside the frontier's; counted only if they may be many."""
         alpha = alpha if self.alpha is None else self.alpha
         unexplored = self.unexplored
         most = self.nvals * longest(self.A, self.by_row)
@@ -389,10 +386,7 @@ def reduced(u: Box, monoid: Monoid) -> Any:
 
 
 def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
-    """Return the matrix of `SelectionToMatrix`.
-
-    GraphBLAS takes over arrays of the transpose by rows, so the transpose needs no sorting.
-    """
+    """Return the matrix of `SelectionToMatrix`, from arrays of the transpose, which are sorted."""
     indices, values = f.gb.to_coo()
     inside = (values >= 0) & (values < nrows)
     rows = values[inside].astype(np.uint64)
@@ -460,10 +454,7 @@ def _threads(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan) -> int:
 
 
 def _call(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, how: Any) -> Any:
-    """Return the status of the call.
-
-    `how` is (whether the matrix is transposed, method, threads): 0 are SuiteSparse's own number.
-    """
+    """Return the status of the call by `how`: (whether A is transposed, method, threads or 0)."""
     transpose, method, threads = how
     semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)

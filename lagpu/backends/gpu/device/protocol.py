@@ -315,8 +315,7 @@ class Device(Protocol):
     def let_run(self) -> None:
         """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
 
-        The next wait for the device, or the end of the program, ends the loop if an interrupt comes
-        in it.
+        At an interrupt the next wait for the device, or the end of the program, ends the loop.
         """
         self.rearm()
         if not self._ends_loops:
@@ -378,10 +377,9 @@ class Device(Protocol):
         """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
 
     def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
-        """Return the two numbers that a kernel wrote to its `notification`.
+        """Return the two numbers that a kernel wrote to its `notification`, sooner than by a copy.
 
-        Quicker than copying them, which is done if nothing is heard for some milliseconds; for
-        that, `counts` has them too.
+        They are copied from `counts` if nothing is heard for some milliseconds.
         """
         if self.lasting:
             self._wait_for_loops()
@@ -399,8 +397,7 @@ class Device(Protocol):
     def fetched(self, array: Array, sender: Any) -> Array:
         """Return a copy of an array of another device, `sender`, which need not be a peer.
 
-        It follows what that device has been given so far; what that device is given later follows
-        the copy.
+        It follows what that device has been given so far, and comes before what is given later.
         """
         return array.copy()
 
@@ -420,8 +417,8 @@ class Device(Protocol):
         """Return what is wrong with compressed arrays of INT32 or INT64.
 
         That is how many faults the pointer has, the least index, or 0 if that is less, the largest
-        index plus one, and how many indices do not rise. With a wrong pointer the others mean
-        nothing.
+        index plus one, and how many indices do not rise: nothing is said by these if the pointer is
+        wrong.
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
@@ -456,10 +453,7 @@ class Device(Protocol):
         """Return a context manager: inside, arrays hold at most `nbytes`, earlier ones included."""
 
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes`, allocated at the same time, are free.
-
-        `what` needs it, as the message begins: ``"bfs"``; `remedy` says what to do instead.
-        """
+        """Raise OutOfMemory unless `nbytes` are free, for `what`; `remedy` says what to do."""
         if not has_free(self, nbytes):
             free = self.free_bytes()
             remedy = remedy or "Use a smaller graph or a device with more memory."
@@ -487,8 +481,7 @@ class Device(Protocol):
     def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:
         """Return why devices, this one among them, cannot run one kernel; "" if they can.
 
-        Each can then address the others' `shared_zeros`. Devices of other processes are given by
-        their identity.
+        Each can then address the others' `shared_zeros`. Other processes' are given by identity.
         """
         if len(set(map(id, devices))) < len(devices):
             return "two pieces are on one device"

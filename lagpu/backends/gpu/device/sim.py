@@ -298,9 +298,9 @@ _ANOTHER = "Set CXX to a compiler that works, or leave it out for g++."
 
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
-    """Return the command of the C++ compiler and its version line: ``CXX``, or ``g++``.
+    """Return the command of the C++ compiler, ``CXX`` or ``g++``, and its version line.
 
-    ``CXX`` may have several words, as in ``ccache g++``. `BackendUnavailable` if it does not work.
+    ``CXX`` may have several words. `BackendUnavailable` if it does not work.
     """
     wanted = os.environ.get("CXX") or "g++"
     try:

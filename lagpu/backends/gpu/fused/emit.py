@@ -179,7 +179,7 @@ class Parameters:
         return answer
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
-        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
+        """Return a vector's name, to which ``_words``, ``_values`` and ``_iso`` are added.
 
         One that the kernel writes must be added as such before it is read.
         """
@@ -477,7 +477,7 @@ _UNIONS = ("ewise_add", "ewise_union")
 
 
 class KernelScalars(Writer):
-    """The scalars of a loop's body in the text of its kernel, variables that every thread has.
+    """The scalars of a loop in the text of its kernel, variables that every thread has.
 
     They are entries of one index, and it is the `Writer` of statements on them.
     """
@@ -532,10 +532,9 @@ class KernelScalars(Writer):
         return write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
-        """Return where blocks leave their parts of the next sum.
+        """Return where blocks leave their parts of the next sum: another place in each iteration.
 
-        That is another place in the next iteration: a block may be there while a slower one still
-        reads this one.
+        A block may be there while a slower one still reads this one.
         """
         self._sums += 1
         return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
@@ -695,7 +694,7 @@ class Operands:
         return ["grid_sync(barrier);"]
 
     def condition(self) -> tuple[list[str], list[str], list[str]] | None:
-        """Return the lines of the loop's condition where they are not those of one device.
+        """Return the lines of the loop's condition if they are not those of one device.
 
         They stand before the loop, at its top and at its end; those of the body are written.
         """
@@ -881,8 +880,8 @@ def counted(counter: int) -> str:
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
     """Return the arguments of a product that belong to the forms of its matrix.
 
-    They are the lists that a push needs, both forms, those of a sum of all entries where a block
-    has any `warps`, and the number of entries.
+    They are lists for a push, both forms, those of a sum of all entries if a block has any `warps`,
+    and the number of entries.
     """
     A = run.handles[matrix].csc()
     given = None if warps else A.kernels.get((_on_forms, product))

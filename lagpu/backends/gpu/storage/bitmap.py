@@ -111,8 +111,7 @@ def from_few_entries(
 ) -> BitmapMatrix | None:
     """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
 
-    None if there are more of them, or two of one position, or they are on the device, or a bitmap
-    matrix does not fit.
+    None if two share a row or a position, they are on the device, or it does not fit.
     """
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None

@@ -265,8 +265,7 @@ def _are_same(device: Device, x: Array, y: Array) -> bool:
 def is_symmetric(A: CscMatrix) -> bool:
     """Whether ``A' == A``, bit for bit; the answer is remembered.
 
-    Each entry below the diagonal is searched in the column of its row: nothing is sorted, and no
-    memory needed.
+    Each entry below the diagonal is searched in the column of its row, without more memory.
     """
     if A.symmetric is None and A.shape[0] != A.shape[1]:
         A.symmetric = False

@@ -407,8 +407,7 @@ class VectorStore:
     ) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a notification, `count` has two numbers: the second is `frontier_edges`, if it
-        `counts_edges`.
+        With a notification it is two numbers: the second is `frontier_edges` if it `counts_edges`.
         """
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         self._nvals, self._count, self._notification = nvals, counter, notification

@@ -218,7 +218,7 @@ class GeneratedLoop(KernelLoop):
         return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body and condition are kept, and the handles by place.
+        """Return where programs for this body are kept, and the handles by place.
 
         That is the record of the body, or for a body that is not kept as one, its signature.
         """
@@ -331,10 +331,7 @@ def why_not_on_entries(
     shape: tuple[int, int] | None,
     turns: Any = (ops.Multiply, ops.Assign),
 ) -> str:
-    """Return why a statement cannot be rewritten on entries, or an empty string.
-
-    `turns` are operations that may not transpose an operand.
-    """
+    """Return why a statement cannot be on entries, or ""; `turns` may not transpose an operand."""
     operation: Any = s.operation
     what = method(s)
     if isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None:
