@@ -92,13 +92,7 @@ def get(backend: str | Backend | None = None) -> Backend:
 
 
 def choose(like: Any, backend: str | Backend | None) -> Backend:
-    """Return the backend of `like`, or the one that `backend` names.
-
-    Raises
-    ------
-    InvalidValue
-        If both are given and differ.
-    """
+    """Return the backend of `like`, or the named one; `InvalidValue` if they differ."""
     if like is None:
         return get(backend)
     place = getattr(like, "backend", None)

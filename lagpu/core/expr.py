@@ -226,18 +226,9 @@ class Expression(Deferred):
 class Call(Unassigned, Expression):
     """An operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
-    Attributes
-    ----------
-    operation : Operation
-        The operation, on handles.
-    inputs : tuple of Vector and Matrix
-        The operands, for checks and for the formula.
-    dtype, shape
-        Type and shape of the result; the shape of a scalar is ``()``.
-    formula : tuple
-        The right-hand side as mathematics, for `format_formula`.
-    backend : Backend or None
-        The backend of the inputs; None for a number.
+    The `operation` is on handles, `inputs` are the operands, for checks and for the `formula`, the
+    right-hand side as mathematics. `dtype` and `shape`, () of a scalar, are those of the result;
+    `backend` is that of the inputs, None for a number.
     """
 
     __slots__ = (

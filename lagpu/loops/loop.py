@@ -44,13 +44,7 @@ def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
 
 
 class LastCount:
-    """A whole number that is fetched at its first use; it computes as an int does.
-
-    Parameters
-    ----------
-    fetch : callable
-        Returns the number; may wait for a device.
-    """
+    """A whole number that is fetched at its first use; it computes as an int does."""
 
     __slots__ = ("_fetch", "_known")
     __array_ufunc__ = None  # NumPy defers to our operators

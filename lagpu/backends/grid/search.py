@@ -368,10 +368,7 @@ _RULES = {"edges": "kByEdges", "ratio": "kByUnvisited", "push": "kOnlyPushes"}
 class RowsPiece(PieceSpace):
     """The same for a piece in rows and columns, whose part has some of the rows: its sources.
 
-    Attributes
-    ----------
-    names : array of INT32 or None
-        The vertex that each source is in another order; the `_Space` sets them, for parents.
+    `names` has the vertex that each source is in another order; the `_Space` sets it, for parents.
     """
 
     def _own_arguments(
@@ -638,14 +635,9 @@ class GridLoop:
         return sum(part.bytes_to_write for x in written for part in x.parts)
 
     def run(self, logs: Sequence[profile.LoopLog] = ()) -> None:
-        """Run the loop to its end, and wait for it.
+        """Run the loop to its end, and wait for it; `GridTimeout` leaves all as it was.
 
         With a log of each piece's device the kernels write records, and `rows` returns its rows.
-
-        Raises
-        ------
-        GridTimeout
-            If a device has waited too long for another one; nothing was written then.
         """
         if self._times == 0:
             return

@@ -76,24 +76,17 @@ class SearchRule(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> float:
-    """Return alpha for a matrix of mean degree `degree` and `n` vertices.
+    """Return alpha for a matrix of `n` vertices and `degree` entries of a column, on average.
 
     Where a part 1 / x of all edges leaves the frontier, a vertex that pulls looks at some x / 3 of
     its neighbours until it finds one: a push costs m / x, and a pull n x. Both are equal where x is
     the square root of m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long
-    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3.
+    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3. In a matrix of few vertices and
+    many edges, few warps have all of a pull's work.
 
-    Parameters
-    ----------
-    degree : float
-        Entries of a column, on average.
-    n : int
-        Vertices. In a matrix of few vertices and many edges, few warps have all of a pull's work.
-    sums : bool
-        Whether a pull looks at all edges, so that it is dearer: with its own alpha the slowest path
-        count of mycielskian17 takes 0.42 ms and not 3.18.
-    wide : bool
-        Whether a push of many edges finds words, which a list's counter does not hold up.
+    If a pull `sums`, it looks at all edges, so that it is dearer: with its own alpha the slowest
+    path count of mycielskian17 takes 0.42 ms and not 3.18. A `wide` push of many edges finds words,
+    which a list's counter does not hold up.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0

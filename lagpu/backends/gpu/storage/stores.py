@@ -317,31 +317,17 @@ def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> Hos
 class VectorStore:
     """A vector in one of three forms.
 
-    ``sparse``
-        `indices` (INT64, rising) and `values` packed beside them.
-    ``bitmap``
-        `words`, a presence bit for each index, and `values` for each index.
-    ``full``
-        `values` for each index; every entry is there.
+    ``sparse`` has `indices` (INT64, rising) and `values` packed beside them; ``bitmap`` has
+    `words`, a presence bit for each index, and `values` for each index; ``full`` has `values`
+    alone, as every entry is there. In each form `values` is None if all entries have the one value
+    `iso`: a Boolean frontier carries no values.
 
-    In each form `values` is None if all entries have the one value `iso`: a Boolean frontier
-    carries no values.
-
-    Attributes
-    ----------
-    single : int
-        The index of the only entry of a sparse vector whose index list is not on the device yet;
-        else -1.
-    stats : ProductStats or None
-        Statistics of the product that made it, from which the planner chooses the next direction.
-    frontier_edges : int or None
-        Matrix entries in the columns of its entries, known if a product counted them.
-    edge_offsets : EdgeOffsets, or LevelOffsets, or None
-        Offsets of these matrix entries, if a product was to keep them or the vector is a level.
-    kind : tuple
-        What the text of a program depends on: type and size.
-    stamp : int
-        Another number whenever the form or an array was replaced, which no other vector has had.
+    `single` is the index of the only entry of a sparse vector whose list is not on the device yet,
+    else -1. `stats` are those of the product that made the vector, from which the planner chooses
+    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, known
+    if a product counted them, and `edge_offsets` their offsets, if a product was to keep them or
+    the vector is a level. What the text of a program depends on is `kind`: type and size. `stamp`
+    is another number whenever the form or an array was replaced, which no other vector has had.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
