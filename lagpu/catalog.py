@@ -122,8 +122,6 @@ def _check_length(A: Any, source: int, target: int, found: Any) -> None:
 
 
 def _remoteness(of: Any, weight: bool = False) -> Callable[..., Any]:
-    """Return a checker of all vertices, or of some."""
-
     def prove(A: Any, *vertices_and_found: Any) -> Any:
         *vertices, found = vertices_and_found
         some = vertices[0] if vertices else None

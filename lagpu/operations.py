@@ -37,8 +37,6 @@ def number_at(formula: Any, depth: int) -> Any:
 
 
 def _counts(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method ``self sign other``, or ``other sign self`` if `reflected`."""
-
     def method(self: Counter, other: Any) -> Any:
         if isinstance(other, np.generic) or not isinstance(other, (int, float, Counter)):
             return NotImplemented

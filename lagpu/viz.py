@@ -195,7 +195,6 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
 
 
 def _cells(x: Vector | Matrix, what: str) -> Cells:
-    """Return the cells of a vector, or of a matrix."""
     if isinstance(x, Vector):
         _refuse_larger(what, x.size, _LONGEST, "cells", "Draw a part, such as v[:20].new().")
     else:

@@ -139,7 +139,6 @@ class _Algebra:
         return by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
 
     def _facts(self) -> dict[str, Any]:
-        """Return what a notebook shows, by its name."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -780,7 +779,6 @@ def _as_named(op: Any) -> tuple[Any, ...]:
 
 
 def _table(kind: str) -> Any:
-    """Return the table of a kind."""
     return _tables[kind]
 
 

@@ -214,7 +214,6 @@ class Selector:
 
 @functools.cache
 def _selector(op: IndexUnaryOp) -> Selector:
-    """Return what selects by an operator: one object for each."""
     named = vars(Selectors).get(op.name)
     return named if isinstance(named, Selector) and named.op is op else Selector(op)
 

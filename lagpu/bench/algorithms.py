@@ -384,7 +384,6 @@ class _TestGraph:
         return row, found.answer
 
     def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:
-        """Return why a system is not asked, or an empty string."""
         peer = peers.PEERS.get(system)
         return (
             question.why_not(facts)
@@ -393,7 +392,6 @@ class _TestGraph:
         )
 
     def _measured(self, question: Algorithm, system: str) -> Measured:
-        """Ask a system a question, in a new process if there is none."""
         worker = self.workers.get(system)
         if worker is None or not worker.process.is_alive():
             worker = self.workers[system] = Worker(self.plan.bench)

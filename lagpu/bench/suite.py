@@ -178,7 +178,6 @@ class _Runner(NamedTuple):
 
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
-    """Return the runners of a backend: as it is, or one for each kernel or policy."""
     every = place.capabilities.policies or ("all",)
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
     if not named and plan.kernel is None:

@@ -132,7 +132,6 @@ def dtype_for(dtype: Any, what: str) -> DType:
 
 
 def _instead(x: Any, what: str) -> str:
-    """Return what to write instead of ``what(x)``, or an empty string."""
     if isinstance(x, NoArithmetic):
         return "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"
     if type(x).__module__.startswith("graphblas."):
@@ -191,7 +190,6 @@ _INTEGERS = frozenset((int, bool))
 
 @functools.lru_cache(maxsize=4096)
 def _integer_scalar(value: int, dtype: DType) -> Any:
-    """Return `value` as a NumPy scalar, or None if it does not fit."""
     try:
         return _scalar(value, dtype, "")
     except errors.DomainMismatch:
@@ -447,7 +445,6 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _of_one(op: UnaryOp, dtype: DType) -> ops.BoundOperator:
-    """Return an operator of one operand of type `dtype`."""
     return ops.BoundOperator(op, *op.types(dtype))
 
 

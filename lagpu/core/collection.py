@@ -352,7 +352,6 @@ class Collection(Arithmetic):
     def _of(
         cls, data: Handle, dtype: DType, shape: tuple[int, ...], backend: Backend, name: str | None
     ) -> Self:
-        """Return an object that holds a backend's data."""
         made = cls.__new__(cls)
         made.data, made.dtype, made.shape, made.backend = data, dtype, shape, backend
         made.name = name or cls._unnamed
@@ -415,7 +414,6 @@ class Collection(Arithmetic):
         return self._of(data, kind, self.shape, self.backend, name or self.name)
 
     def _require_empty(self, clear: bool) -> None:
-        """Raise `InvalidValue` if `build` would lose entries."""
         if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
 

@@ -57,7 +57,6 @@ class Pair(Unassigned, Expression):
         return object_of(left), object_of(right), op
 
     def _dtypes(self) -> list[DType]:
-        """Return the types of all operands of a chain."""
         sides = self.left, self.right
         return [
             kind
@@ -391,7 +390,6 @@ def vector_product(
 
 @functools.lru_cache(maxsize=1024)
 def _algebra(semiring: Semiring, left: DType, right: DType, transpose: bool, flip: bool) -> Product:
-    """Return the algebra of a product of operands of these types."""
     return Product(semiring, *semiring.types(left, right), transpose, flip)
 
 
@@ -493,7 +491,6 @@ class MatrixOperand(NoTruth):
 
 
 def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) -> Call:
-    """Return the deferred ``A @ B``, as written in the frame `by`."""
     if A.ncols != B.nrows:
         raise DimensionMismatch(
             f"mxm: {name_of(A)}.ncols {A.ncols} != {name_of(B)}.nrows {B.nrows}."
@@ -514,7 +511,6 @@ def _stored(A: Any, B: Any) -> tuple[Any, Any, tuple[bool, bool]]:
 
 
 def _transpose_of(A: Any) -> str:
-    """Return the author's name for the transpose of `A`."""
     return f"{name_of(A)}.T" if A.stored is A else name_of(A.stored)
 
 

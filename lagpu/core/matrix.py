@@ -476,7 +476,6 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(self), self._alike_with(rows, cols, values, dup_op))
 
     def _alike_with(self, rows: Any, cols: Any, values: Any, dup_op: Any = None) -> Matrix:
-        """Return a matrix of this type and shape with other entries."""
         nrows, ncols = self.shape
         return type(self).from_coo(
             rows, cols, values, self.dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, like=self
@@ -590,7 +589,6 @@ class Matrix(Collection, MatrixOperand):
 
 
 def _by_rows(order: str) -> bool:
-    """Return whether an order is by rows, as python-graphblas names orders."""
     if order not in ("rowwise", "columnwise", "C", "F", "R", "row", "col", "column", "colwise"):
         raise InvalidValue(f"order: there is no {order!r}. Use rowwise or columnwise.")
     return order in ("rowwise", "C", "R", "row")

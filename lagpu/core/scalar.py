@@ -74,7 +74,6 @@ class Scalar(NoArithmetic):
 
     @property
     def _value(self) -> Any:
-        """The value as a NumPy scalar, or None."""
         flush()  # the value may depend on recorded statements
         return self.data.get()
 
@@ -199,7 +198,6 @@ class Scalar(NoArithmetic):
         return x._with(y, op, way, (False, False) if way == "ewise_union" else None)
 
     def _number(self, other: Any, what: str) -> Scalar:
-        """Return a number to combine with as a scalar."""
         if isinstance(other, Scalar):
             return other
         kind = arguments.scalar_dtype(other, self.dtype, what)

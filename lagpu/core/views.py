@@ -240,7 +240,6 @@ class TransposedIndex(MatrixIndex):
 
 
 def _row_or_column(A: Any, row: Any, col: Any) -> Call:
-    """Return the deferred extraction of a row or a column of a matrix, or of a part of one."""
     is_row = _is_one(row)
     rest = col if is_row else row
     if not (isinstance(rest, slice) and rest == slice(None)):
@@ -267,7 +266,6 @@ def _each(x: Any, indices: Any) -> Iterable[tuple[Any, int, str]]:
 
 
 def _format_index(index: Any) -> str:
-    """Return an index as Python text."""
     if isinstance(index, slice):
         ends = ("" if x is None else str(x) for x in (index.start, index.stop))
         return ":".join(ends) + ("" if index.step is None else f":{index.step}")
@@ -346,7 +344,6 @@ def _index_lists(x: Any, indices: Any) -> Any:
 
 
 def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
-    """Return the shape of the part of an object that index lists choose."""
     if lists is None:
         return x.shape
     return tuple(n if i is None else len(i) for n, i in zip(x.shape, lists, strict=True))

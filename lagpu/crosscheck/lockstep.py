@@ -183,7 +183,6 @@ class Lockstep(Observer):
 
     @property
     def _number(self) -> int:
-        """The number of the running statement, from 1."""
         return self.report.statements + (self._row is None)
 
     def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
@@ -429,7 +428,6 @@ class Lockstep(Observer):
         return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
-        """Return the error for a difference of the running statement."""
         products: Any = ops.Multiply, ops.MultiplySelection
         planned = any(what in kind.names for kind in products)
         plans = tuple(map(_plan, self.labels, self.places)) if planned else ()
@@ -480,7 +478,6 @@ def _brief(x: Any) -> str:
 
 
 def _plan(label: str, place: Backend) -> Plan:
-    """Return the choice of a backend for its last product."""
     plan = place.last_product
     if plan is None:
         return Plan(label, "", "", "chooses its own method and does not report it")
@@ -631,7 +628,6 @@ class Crosscheck(Lockstep):
         return Terms(entries.indices, entries.values)
 
     def _possible_after(self, w: Replica, before: Before) -> Terms | None:
-        """Return the possible values of an output after the statement; None if unknown."""
         new = before.new if self._candidates is None else self._candidates
         if new is None or not (w.free and before.determined):
             return None

@@ -231,7 +231,6 @@ def _bound(x: Lookup, function: ops.BoundOperator) -> Terms:
 
 
 def _assigned(operation: ops.Assign | ops.AssignScalar, wanted: Array, nrows: int) -> Terms:
-    """Return the values that are assigned to a vector, a matrix or a part of it."""
     where = (wanted % nrows, wanted // nrows) if nrows else (wanted,)
     lists = operation.indices or (None,) * len(where)
     inside, places = zip(*map(_sources, lists, where), strict=True)
@@ -474,14 +473,12 @@ def _among_candidates(rule: Rule, x: Array, y: Array, indices: Array) -> Agreeme
 
 
 def _chosen(found: Terms, values: Array, tolerance: float) -> Array:
-    """Return which values are among their candidates."""
     chosen = np.zeros(len(values), bool)
     chosen[found.at[_near(found.values, values[found.at], tolerance)]] = True
     return chosen
 
 
 def _distinct(found: Terms, count: int) -> Array:
-    """Return the number of different candidates at each index, (count,)."""
     order = np.lexsort((found.values, found.at))
     at, values = found.at[order], found.values[order]
     new = np.ones(len(at), bool)
@@ -541,7 +538,6 @@ def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ..
 
 
 def _remark(found: Agreement, i: Any) -> str:
-    """Return the candidates of `any` in words."""
     if found.terms is None:
         return ""
     values = np.unique(found.terms.values[found.terms.at == i])

@@ -77,7 +77,6 @@ def _shared_bytes() -> int:
 
 
 def _process_bytes() -> list[int]:
-    """Return the bytes left under each limit of the process itself."""
     limits = [(resource.getrlimit(kind)[0], column) for kind, column in _LIMITS]
     if all(limit == resource.RLIM_INFINITY for limit, _ in limits):
         return []
@@ -151,7 +150,6 @@ def mapped(
 
 
 def _cores() -> int:
-    """Return the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -119,7 +119,6 @@ class _Display:
 
 
 def _display() -> _Display | None:
-    """Return a display where one is seen, else None."""
     beside = launched() is not None or parent_process() is not None
     if beside or os.environ.get(_VARIABLE) == "0":
         return None

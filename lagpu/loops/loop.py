@@ -36,7 +36,6 @@ T = TypeVar("T")
 
 
 def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method ``self op other`` or ``other op self`` for ``operator.<name>``."""
     function = getattr(operator, name)
     if reflected:
         return lambda self, other: function(other, self._number())

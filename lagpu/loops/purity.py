@@ -181,7 +181,6 @@ def backend_of(body: LoopBody, frame: FrameType) -> Any:
 
 
 def _backends(objects: Iterable[Any]) -> dict[int, Any]:
-    """Return the backends of the vectors and matrices among some objects, each once."""
     return {id(x.backend): x.backend for x in objects if isinstance(x, (Vector, Matrix))}
 
 
@@ -307,7 +306,6 @@ def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
 
 
 def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
-    """Return the names that a ``for`` statement assigns: one for a loop, two for a sweep."""
     named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
     if named is None or named.split(".")[-1] != callee:
         raise Impure(f"{callee}(...) is wrapped in another call")
