@@ -136,11 +136,8 @@ def lines(fields: dict[str, float | None]) -> list[str]:
     found = []
     for name, value in fields.items():
         digits = "%.11g" if name.endswith("_nedge") else "%g"
-        text = (
-            str(value)
-            if isinstance(value, int)
-            else digits % (math.nan if value is None else value)
-        )
+        number = math.nan if value is None else value
+        text = str(value) if isinstance(value, int) else digits % number
         label = f"{name}:"
         if name == "bfs  harmonic_mean_TEPS":
             label = f"{label:<29}!"

@@ -427,10 +427,8 @@ class Matrix(Collection, MatrixOperand):
     def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """Return (rows, columns, values) of the entries in the first rows and columns."""
         place, shape = self.backend, (nrows, ncols)
-        corner, first = (
-            place.matrix(self.dtype, shape),
-            Extract(self.data, (*map(np.arange, shape),)),
-        )
+        corner = place.matrix(self.dtype, shape)
+        first = Extract(self.data, (*map(np.arange, shape),))
         place.execute(Statement(corner, Descriptor(), first, self.dtype))
         ptr, rows, values = place.matrix_to_csc(corner)
         return rows, np.repeat(np.arange(ncols), np.diff(ptr)), values

@@ -328,9 +328,7 @@ POLICIES: dict[str, Policy] = {
 }
 
 
-@functools.lru_cache(maxsize=256)
-def _policy_of(text: str) -> tuple[str, dict[str, Any]]:
-    return find_policy(POLICIES, text)
+_policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
 
 def _without_transpose(A: Box, plan: Plan) -> Plan:

@@ -172,11 +172,7 @@ def _operators(s: Statement) -> list[Any]:
         return [*found, semiring.monoid.op, semiring.multiply]
     if isinstance(operation, ops.Reduce):
         return [*found, operation.monoid.op]
-    op = (
-        operation.function.op
-        if isinstance(operation, ops.Apply)
-        else getattr(operation, "op", None)
-    )
+    op = getattr(operation.function if isinstance(operation, ops.Apply) else operation, "op", None)
     return found if op is None else [*found, op]
 
 

@@ -131,10 +131,7 @@ class PatternOperands(emit.Operands):
         params.product(product, u.dtype, a.dtype, name)
         words = params.room("u32", nwords(s.out.size), np.uint32)
         values = params.room(kind, s.out.size, product.result.numpy)
-        left, right = (
-            self._lists_of(not operation.transposed),
-            self._lists_of(not product.transpose),
-        )
+        left, right = map(self._lists_of, (not operation.transposed, not product.transpose))
         n, at = params.size(s.out.size), params.place(self._pattern)
         (ncols,) = params.made(["i64"], lambda run: [np.int64(run.handles[at].shape[1])])
         x, y = params.entries(u), params.entries(a)
