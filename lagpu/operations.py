@@ -657,11 +657,9 @@ class Record:
     """
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        handles: Sequence[Handle],
-        shapes: Sequence[tuple[int, ...]],
-    ) -> None:
+        self, statements: Sequence[Statement],
+        handles: Sequence[Handle], shapes: Sequence[tuple[int, ...]],
+    ) -> None:  # fmt: skip
         self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
         of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
         self.statements = [moved(s, of) for s in statements]

@@ -664,11 +664,9 @@ def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
 
 # ---- A vector as a dense array: on the host, on its device, and through DLPack
 def require_full(
-    x: Any,
-    nvals: int,
-    what: str = "to_dense",
+    x: Any, nvals: int, what: str = "to_dense",
     remedy: str = "Give fill_value= for the missing ones.",
-) -> None:
+) -> None:  # fmt: skip
     """Raise `InvalidValue` if an object has no entry somewhere; {0} of `remedy` is its name."""
     size = math.prod(x.shape)
     if nvals < size:

@@ -13,11 +13,9 @@ __all__ = ["GridBackend", "make", "make_in_job"]
 
 
 def make(
-    name: str,
-    places: Sequence[Backend],
-    grid: tuple[int, int] | None = None,
-    order: str | None = None,
-) -> GridBackend:
+    name: str, places: Sequence[Backend],
+    grid: tuple[int, int] | None = None, order: str | None = None,
+) -> GridBackend:  # fmt: skip
     """Return the grid of a piece on each of these places, all in this process; see `Pieces`."""
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()

@@ -166,11 +166,9 @@ def own_on_device(device: Device, array: Any, kind: Any) -> Array:
 
 
 def transpose(
-    A: CscMatrix,
-    what: str = "transpose",
-    remedy: str = "Use A.T in a product instead of A.T.new().",
-    rows_rise: bool = True,
-) -> CscMatrix:
+    A: CscMatrix, what: str = "transpose",
+    remedy: str = "Use A.T in a product instead of A.T.new().", rows_rise: bool = True,
+) -> CscMatrix:  # fmt: skip
     """Return ``A'``: entries sorted by row, columns rising, which `rows_rise` says of A's rows."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)

@@ -293,11 +293,9 @@ class OnEntries(NamedTuple):
 
 
 def on_entries(
-    counters: Counters,
-    statements: ops.Statements,
-    read: Sequence[MatrixHandle],
-    shape: tuple[int, int] | None = None,
-) -> OnEntries | Rejection:
+    counters: Counters, statements: ops.Statements,
+    read: Sequence[MatrixHandle], shape: tuple[int, int] | None = None,
+) -> OnEntries | Rejection:  # fmt: skip
     """Return statements on entries, or why there are none.
 
     `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
