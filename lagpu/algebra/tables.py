@@ -140,8 +140,7 @@ for _add, _op in ((x, y) for x in dir(_of_numpy[0]) for y in dir(_of_numpy[1])):
 class Operators(Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 
-    A name that is both, as ``plus``, is the binary operator; where a monoid belongs its monoid is
-    taken.
+    A name that is both, as ``plus``, is the binary operator, or its monoid where one belongs.
     """
 
     kind = "op"
@@ -235,8 +234,7 @@ class Compared:
     def __call__(self, comparison: Any) -> Any:
         """Return the deferred selection of the entries for which a comparison holds.
 
-        It is of a vector or a matrix with a number; it says what is kept, and is not computed
-        itself.
+        It is of a vector or a matrix with a number; it says what is kept.
         """
         kept = getattr(comparison, "kept", None)
         if kept is None:

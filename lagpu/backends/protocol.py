@@ -39,8 +39,7 @@ class Phase:
     """A phase of a product on a grid, or the part that one piece has in a level of a search.
 
     The name is ``"expand"``, ``"share"``, ``"expansion"``, ``"fold"``, ``"update"``. Or it is a
-    piece, ``"piece 0"``. The time is of all pieces of this process together; of a piece until it
-    waits for the others.
+    piece, ``"piece 0"``. The time is of all pieces here together; of a piece until it waits.
     """
 
     name: str
@@ -72,8 +71,7 @@ class LoopRow(NamedTuple):
     """One statement in one iteration of a fused loop, or in all if its kernel keeps no log.
 
     `statement` is its index in the body, `level` the iteration, None for all. `nvals_in` and
-    `nvals_out` are the entries of the last input vector before and of the output after; None if
-    unknown.
+    `nvals_out` are the entries of the last input before and of the output after, or None.
     """
 
     statement: int

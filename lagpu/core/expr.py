@@ -300,8 +300,8 @@ class Call(Unassigned, Expression):
     def kept(self, by: str = "value") -> Call:
         """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
 
-        `by` says what the number is compared with, as the names of the operators begin: value, row,
-        col or index.
+        `by` says what the number is compared with, as names of operators begin: value, row, col,
+        index.
         """
         self._mark_used()
         if self.compared is None:

@@ -165,8 +165,7 @@ class Joined(Pair):
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
         """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
 
-        ``left_default=`` and ``right_default=``, both, take the place of a missing entry of a
-        union.
+        ``left_default=`` and ``right_default=``, both, fill in for missing entries of a union.
         """
         left, right, op = self._operands(op, *defaults.values(), **defaults)
         if defaults:

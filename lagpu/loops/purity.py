@@ -72,8 +72,7 @@ class Impure(Exception):
 def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     """Return the body of the ``for`` statement whose iterable `frame` is calling now.
 
-    The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
-    two vectors.
+    The iterable is a call of `callee`: ``loop`` yields a counter, ``sweep`` two vectors.
     """
     body = _read(frame.f_code, frame.f_lineno, callee)
     if not body.statements:
@@ -498,8 +497,7 @@ def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
 def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> None:
     """Collect the names of an expression without side effects, or raise `Impure`.
 
-    It `may` be the counter, or arithmetic with it, where a statement takes a number: that is then
-    recorded as a formula.
+    It `may` be the counter, or a formula with it, where a statement takes a number.
     """
     if isinstance(node, ast.Constant):
         return

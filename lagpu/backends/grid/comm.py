@@ -51,8 +51,7 @@ class LocalEngine:
 
     Every process of a grid calls each method, in the same order. What a piece receives is in the
     order of the pieces, so that every process computes the same bits; it is read only, since pieces
-    of one process may share it. `devices` are those of the pieces, if kernels can address the
-    memory of all.
+    of one process may share it. `devices` are those of the pieces, if all can be addressed.
     """
 
     alone = True  # whether all pieces are in this process

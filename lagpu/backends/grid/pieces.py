@@ -50,8 +50,7 @@ def done_together(
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
     Each process calls it. `work` calls collectives, and all synchronize once more after it, if it
-    did or there are changes; a process where it fails goes to the next synchronization and reports
-    that.
+    did or there are changes; a process where it fails reports that at the next one.
     """
     agreed = False
     engine.begin(name, given)
@@ -121,8 +120,7 @@ class Pieces:
     """The collectives, and a local backend, its *place*, for each piece of this process.
 
     Several pieces may share a place. `grid` are the rows and columns of pieces, by default one
-    column; `order` is that in which indices are distributed: ``"random"``, or ``"degree"``; see
-    `ordered`.
+    column; indices are distributed in the `order` ``"random"``, or ``"degree"``; see `ordered`.
     """
 
     def __init__(

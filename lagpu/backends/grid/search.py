@@ -613,8 +613,7 @@ class GridLoop:
     """A search that one kernel runs on the devices of all pieces together; see `FusedLoop`.
 
     Like a statement, it makes new parts, which the handles take once all devices have ended. The
-    caller holds the locks of all places. The body is on handles of the grid; `times` bounds the
-    iterations.
+    caller holds the locks of all places. The body is on handles of the grid.
     """
 
     def __init__(

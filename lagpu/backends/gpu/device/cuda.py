@@ -93,9 +93,8 @@ SLOT: dict[Any, str] = {
 class Packed:
     """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
-    Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
-    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
-    by the types of all.
+    Arguments are adjacent in the buffer, and the driver gets the address of each. A launch has at
+    most `most` blocks; `known` has the places of arrays among the arguments, by the types of all.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ class Peers:
 
     Each device of this process, whose pieces are numbered from `first`, has a window: zeroed memory
     that all can address, with `posts_words` u64, and after these what a kernel keeps there.
-    `everywhere` has for each device the addresses there of the windows of all pieces, if other
-    processes have some.
+    `everywhere` has for each device the addresses there of all windows, if other processes have
+    some.
     """
 
     def __init__(

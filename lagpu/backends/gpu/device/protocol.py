@@ -417,8 +417,7 @@ class Device(Protocol):
         """Return what is wrong with compressed arrays of INT32 or INT64.
 
         That is how many faults the pointer has, the least index, or 0 if that is less, the largest
-        index plus one, and how many indices do not rise: nothing is said by these if the pointer is
-        wrong.
+        index plus one, and how many indices do not rise, if the pointer is right.
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
@@ -556,8 +555,7 @@ def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) ->
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     """Return arguments as a kernel takes them: arrays, None for a null pointer, exact scalars.
 
-    `ndarray` is the array type of the device. `KernelLaunchError` names the first parameter that
-    does not fit.
+    `ndarray` is the array type of the device. `KernelLaunchError` names the first misfit.
     """
     if len(args) != len(kernel.params):
         raise KernelLaunchError(

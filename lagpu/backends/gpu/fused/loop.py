@@ -40,8 +40,7 @@ class KernelLoop(abc.ABC):
 
     An interrupt (Ctrl-C) may come between any two lines of Python. After the launch of the loop's
     kernel there is no way back, so what is left to do is done before the interrupt goes on. While
-    the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for
-    it.
+    the host waits for a kernel, no line of Python sees one: the kernel itself looks for it.
     """
 
     name: str

@@ -396,8 +396,7 @@ def per_source_search(
 class PerSourceSearch(ManySources):
     """A search of k sources, each by one thread block; see search/per_source.cu.
 
-    With a number the body must not assign the frontier; without, its assignments come before the
-    product.
+    A body with a number must not assign the frontier; without, it assigns before the product.
     """
 
     name = "per-source search"

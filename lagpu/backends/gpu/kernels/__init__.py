@@ -157,8 +157,7 @@ def from_source(
 ) -> Kernel:
     """Return kernel `name` of a text that is not one of the package's files; see `kernel`.
 
-    The text, a generated program or a test's kernel, may include the package's headers; messages
-    call it `file`.
+    The text, a generated program or a test's kernel, may include headers; messages call it `file`.
     """
     source, bare, known, aliases, defaults = _pasted(text, file)
     chosen = {f"LG_{macro}": value for macro, value in macros.items()}

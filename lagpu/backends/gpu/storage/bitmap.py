@@ -41,8 +41,7 @@ def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
 def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
     """Whether a matrix of this shape may be a bitmap: wide, and bits and values fit four times.
 
-    If the memory pool already holds one copy, that is enough: querying the driver costs more than
-    a level of a search.
+    One copy in the memory pool is enough: asking the driver costs more than a level of a search.
     """
     needed = bytes_of(dtype, shape)
     if needed is None:
@@ -61,9 +60,8 @@ def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: s
 class BitmapMatrix:
     """A matrix stored position by position. It is changed in place, so nothing else may hold it.
 
-    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`
-    has the rows that have entries, a bit each, 32 or 64 a number as the products take them, or is
-    None.
+    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`,
+    if not None, has a bit for each row with entries, 32 or 64 a number, as products take them.
     """
 
     def __init__(

@@ -110,8 +110,7 @@ class PullSpace:
     """Empty columns and hint neighbours of a matrix, for pulls.
 
     `empty` has bits of the columns without entries, `hint` for each column one of its rows, of
-    those that have the most entries (common/hint.cuh); `targets` is the number of columns with
-    entries.
+    those that have the most entries (common/hint.cuh); `targets` columns have entries.
     """
 
     def __init__(self, A: stores.CscMatrix, lengths: Array) -> None:

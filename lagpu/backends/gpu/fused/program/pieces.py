@@ -51,8 +51,8 @@ class PieceScalars(emit.KernelScalars):
 class PieceOperands(emit.Operands):
     """What the statements of a program on pieces name; see `Operands`.
 
-    `numberings` are those of all sizes; `sizes` has the size of each distributed vector, by the
-    ``id`` of its part.
+    `numberings` are those of all sizes; `sizes` those of distributed vectors, by the ``id`` of the
+    part.
     """
 
     scalars_of = PieceScalars

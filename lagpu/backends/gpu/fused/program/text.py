@@ -58,7 +58,7 @@ def index_in(listed: Any, params: emit.Parameters) -> str:
 class Pass(emit.Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
-    `sums` are the lines that leave a block's part of each sum, whose value is there after the next
+    `sums` are the lines that leave a block's part of each sum, which is whole after the next
     barrier.
     """
 
