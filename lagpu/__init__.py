@@ -31,41 +31,11 @@ from lagpu.observe.step import explore, step, steps
 from lagpu.observe.trace import explain, ranges, trace
 
 __all__ = [
-    "BOOL",
-    "FP32",
-    "FP64",
-    "INT32",
-    "INT64",
-    "UINT32",
-    "UINT64",
-    "Matrix",
-    "Scalar",
-    "Vector",
-    "agg",
-    "algorithms",
-    "binary",
-    "crosscheck",
-    "eager",
-    "errors",
-    "explain",
-    "explore",
-    "fused",
-    "grid",
-    "indexunary",
-    "loop",
-    "monoid",
-    "op",
-    "ranges",
-    "replace",
-    "select",
-    "semiring",
-    "step",
-    "steps",
-    "sweep",
-    "trace",
-    "unary",
-    "use",
-]
+    "BOOL", "FP32", "FP64", "INT32", "INT64", "UINT32", "UINT64", "Matrix", "Scalar",
+    "Vector", "agg", "algorithms", "binary", "crosscheck", "eager", "errors", "explain",
+    "explore", "fused", "grid", "indexunary", "loop", "monoid", "op", "ranges",
+    "replace", "select", "semiring", "step", "steps", "sweep", "trace", "unary", "use",
+]  # fmt: skip
 
 for _table in (agg, binary, indexunary, monoid, op, select, semiring, unary):
     _sys.modules[f"lagpu.{_table.kind}"] = _table  # type: ignore[assignment]  # as modules

@@ -30,10 +30,7 @@ _OUTSIDE = 5000  # most vertices outside of the largest search, if each componen
 
 
 class Answer(NamedTuple):
-    """The result of an algorithm: the part that all right answers share, and the part to prove.
-
-    Answers are sent between processes, so they consist of arrays, without objects of a backend.
-    """
+    """The part of a result that all right answers share, and the part to prove: arrays alone."""
 
     same: Array
     proof: Any = None
@@ -83,10 +80,7 @@ class Algorithm:
         return getattr(algorithms, self.name)(A, *self.arguments(facts), **self.options)
 
     def prove(self, A: Any, facts: Any, found: Any) -> None:
-        """Raise `CheckFailed` if a result is wrong and there is a checker.
-
-        The checker gets those options that it has, too.
-        """
+        """Raise `CheckFailed` if a result is wrong, by the checker and the options that it has."""
         if self.check is not None:
             own = inspect.signature(self.check).parameters
             options = {name: x for name, x in self.options.items() if name in own}
@@ -97,8 +91,6 @@ class Algorithm:
 #
 # `lagpu bench` compares levels and lengths between systems, which takes less time than a proof. So
 # its results to prove have None in their place.
-
-
 def _check_bfs(A: Any, source: int, found: Any) -> None:
     levels, parents = found
     if levels is not None:
@@ -130,8 +122,6 @@ def _check_length(A: Any, source: int, target: int, found: Any) -> None:
 
 
 def _remoteness(of: Any, weight: bool = False) -> Callable[..., Any]:
-    """Return a checker of all vertices, or of some."""
-
     def prove(A: Any, *vertices_and_found: Any) -> Any:
         *vertices, found = vertices_and_found
         some = vertices[0] if vertices else None
@@ -150,8 +140,6 @@ def _check_sampled(A: Any, k: int, found: Any, error: Any = None, *, weight: boo
 
 
 # ---- readers of results, and facts of answers
-
-
 def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
     """Return the depth and the root of each vertex of a forest by pointer doubling.
 
@@ -250,7 +238,6 @@ def _length_of_route(A: Matrix, facts: Any) -> Any:
 
 
 def _in_five(A: Matrix) -> Vector:
-    """Return five labels that alternate."""
     return Vector.from_dense(np.arange(A.nrows) % 5, like=A)
 
 

@@ -37,8 +37,6 @@ def number_at(formula: Any, depth: int) -> Any:
 
 
 def _counts(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method ``self sign other``, or ``other sign self`` if `reflected`."""
-
     def method(self: Counter, other: Any) -> Any:
         if isinstance(other, np.generic) or not isinstance(other, (int, float, Counter)):
             return NotImplemented
@@ -205,16 +203,14 @@ def read(x: Any, depth: int) -> Any:
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
 
 
-# ------------------------------------------------------------------------------------------
-# An output, a descriptor and an operation are a statement. The operation is the same record for a
+# ---- An output, a descriptor and an operation are a statement. The operation is the same record
+# for a
 # vector and for a matrix of k rows. Operands are *handles*, a backend's own objects.
 #
 # A backend obeys the GraphBLAS rule: with ``T`` the operation's result, ``Z = T``, or with an
 # accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
 # ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
 # if `replace` is set. The output may be one of the operands.
-
-
 Array = np.ndarray[Any, Any]
 Handle = Any
 """A backend's own object for a vector or a matrix; it stays the same when it is written."""
@@ -279,7 +275,7 @@ class BoundOperator(NamedTuple):
     right: Any = None
 
 
-# ------------------------------------------------------------------------------- operations
+# ---- operations
 #: The methods of vectors and matrices that make operations, and have no side effect.
 PURE: set[str] = set()
 T = TypeVar("T")
@@ -576,10 +572,7 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
     return operation if found is operand else operation._replace(**{field: found})
 
 
-# ------------------------------------------------------------------------------------------
-# Loops: when they end, their plans, and the record of their bodies.
-
-
+# ---- Loops: when they end, their plans, and the record of their bodies.
 class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
@@ -642,10 +635,12 @@ class Rejection(NamedTuple):
     why: str
 
 
-# ------------------------------------------------------------------------------------------
-# The record of a loop's body: its statements on places, which other handles take another time.
+Statements = Sequence[Statement]
+Turns = Until | Sweep  # what repeats a body
+Planned = FusedLoop | Rejection
 
 
+# ---- The record of a loop's body: its statements on places, which other handles take another time.
 class Place:
     """The place of a handle in a record."""
 
@@ -662,18 +657,16 @@ class Record:
     """
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        handles: Sequence[Handle],
-        shapes: Sequence[tuple[int, ...]],
-    ) -> None:
+        self, statements: Sequence[Statement],
+        handles: Sequence[Handle], shapes: Sequence[tuple[int, ...]],
+    ) -> None:  # fmt: skip
         self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
         of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
         self.statements = [moved(s, of) for s in statements]
         self.found: dict[Any, Any] = {}
 
 
-class RecordedBody(Sequence[Statement]):
+class RecordedBody(Statements):
     """The statements of a record on other handles, one for each place; made when they are read."""
 
     def __init__(self, record: Record, handles: list[Handle]) -> None:

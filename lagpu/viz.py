@@ -29,17 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "draw",
-    "frontier",
-    "frontiers",
-    "graph",
-    "level_histogram",
-    "mask",
-    "matrix",
-    "product",
-    "save",
-    "vector",
-]
+    "draw", "frontier", "frontiers", "graph", "level_histogram",
+    "mask", "matrix", "product", "save", "vector",
+]  # fmt: skip
 
 _LONGEST = 40  # cells of a vector
 _CELLS = 20  # most rows and columns for which values are written
@@ -65,9 +57,7 @@ def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
     return stored, *stored.to_coo()
 
 
-# ---------------------------------------------------------------------------------- matrices
-
-
+# ---- matrices
 def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
     """Draw the pattern of a matrix, and values if it is small.
 
@@ -150,9 +140,7 @@ def _colour_bar(ax: Axes, scale: Any, label: str, **more: Any) -> None:
     bar.ax.tick_params(labelsize=LABEL)
 
 
-# ------------------------------------------------------------------------- vectors and masks
-
-
+# ---- vectors and masks
 def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     """Draw vectors as rows of cells: blank without an entry, dashed where an entry is zero.
 
@@ -207,7 +195,6 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
 
 
 def _cells(x: Vector | Matrix, what: str) -> Cells:
-    """Return the cells of a vector, or of a matrix."""
     if isinstance(x, Vector):
         _refuse_larger(what, x.size, _LONGEST, "cells", "Draw a part, such as v[:20].new().")
     else:
@@ -251,17 +238,11 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
     return canvas.ax
 
 
-# ---------------------------------------------------------------------------------- products
-
-
+# ---- products
 def product(
-    call: Call,
-    *,
-    mask: Mask | None = None,
-    layout: str = "aligned",
-    name: str = "w",
-    ax: Axes | None = None,
-) -> Axes:
+    call: Call, *, mask: Mask | None = None, layout: str = "aligned",
+    name: str = "w", ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw one product of a vector and a small matrix, with its result.
 
     Cells in strong colour are the entries of the vector and the entries of the matrix that they
@@ -393,9 +374,7 @@ def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
 _LAYOUTS = {"aligned": _aligned, "equation": _equation}
 
 
-# ---------------------------------------------------------------------------------- searches
-
-
+# ---- searches
 def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -> Axes:
     """Draw one level of a search on the adjacency matrix.
 
@@ -564,18 +543,11 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-# ------------------------------------------------------------------------------------ graphs
-
-
+# ---- graphs
 def graph(
-    A: Matrix,
-    levels: Vector | None = None,
-    *,
-    parents: Vector | None = None,
-    layout: Any = None,
-    labels: bool | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    A: Matrix, levels: Vector | None = None, *, parents: Vector | None = None,
+    layout: Any = None, labels: bool | None = None, ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Draw a graph of up to some hundred vertices, coloured by level.
 
     Parameters

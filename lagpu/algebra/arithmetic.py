@@ -166,8 +166,6 @@ def _binom(n: Any, k: Any) -> Any:
 # Each row is one operator with its name of GraphBLAS, its meaning in NumPy and its formula. Its
 # functor is in ``backends/gpu/kernels/common/algebra.cuh``, or is the C++ text of the row. Values
 # at signed zeros, infinities and NaN are those of GraphBLAS.
-
-
 _SIGNED = re.compile("(value|row|col|index)?([<>]=?|[!=]=)")
 
 
@@ -212,15 +210,9 @@ class OperatorTable(Table[Kind]):
         )
 
     def register_new(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        cuda: str = "",
-        result: Any = None,
-        parameterized: bool = False,
-        lazy: bool = False,
-    ) -> Any:
+        self, name: str, function: Callable[..., Any], *, cuda: str = "",
+        result: Any = None, parameterized: bool = False, lazy: bool = False,
+    ) -> Any:  # fmt: skip
         """Add an operator of a Python function, as python-graphblas does; see `register`.
 
         Parameters
@@ -250,14 +242,9 @@ class OperatorTable(Table[Kind]):
         return self._add(made)
 
     def register_anonymous(
-        self,
-        function: Callable[..., Any],
-        name: str | None = None,
-        *,
-        cuda: str = "",
-        result: Any = None,
-        parameterized: bool = False,
-    ) -> Any:
+        self, function: Callable[..., Any], name: str | None = None, *,
+        cuda: str = "", result: Any = None, parameterized: bool = False,
+    ) -> Any:  # fmt: skip
         """Return the operator of a Python function without a place in the table; see above."""
         if not isinstance(function, FunctionType):
             raise DomainMismatch(f"{self.kind}: {function!r} is not a function of numbers.")
@@ -317,7 +304,7 @@ def _constant(dtype: Any) -> Callable[[DType], DType]:
     return logical if fixed is BOOL else lambda _dtype: fixed
 
 
-# ---------------------------------------------------------------------------------------- unary
+# ---- unary
 def _unary(name: str, numpy: Any, formula: str, body: str = "", **more: Any) -> UnaryOp:
     return UnaryOp(name, numpy, name.capitalize(), body, formula=formula, **more)
 
@@ -413,7 +400,7 @@ class UnaryTable(OperatorTable[UnaryOp]):
     trunc = _function("trunc", np.trunc, "x without what follows the point")
 
 
-# --------------------------------------------------------------------------------------- binary
+# ---- binary
 def _binary(name: str, numpy: Any, formula: str, body: str = "", **more: Any) -> BinaryOp:
     more.setdefault("cuda", name.capitalize())
     return BinaryOp(name, numpy, body=body, formula=formula, **more)
@@ -576,7 +563,7 @@ class BinaryTable(OperatorTable[BinaryOp]):
         return _real("isclose", close, body, body, **more)
 
 
-# ----------------------------------------------------------------------------------- indexunary
+# ---- indexunary
 def _place(name: str, numpy: Any, formula: str, cuda: str, result: Any = logical) -> IndexUnaryOp:
     """Return the row of an operator of row, column and thunk, which reads no value."""
     place = lambda _x, i, j, t: numpy(i, j, t)  # noqa: E731
@@ -632,9 +619,7 @@ unary = UnaryTable()
 binary = BinaryTable()
 indexunary = IndexUnaryTable()
 
-# --------------------------------------------------------------------------------------- monoid
-
-
+# ---- monoid
 _zero, _largest, _smallest = (attrgetter(name) for name in ("zero", "largest", "smallest"))
 
 
@@ -696,12 +681,7 @@ class MonoidTable(Table[Monoid]):
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def register_anonymous(
-        self,
-        binaryop: Any,
-        identity: Any,
-        name: str | None = None,
-        *,
-        is_idempotent: bool = False,
+        self, binaryop: Any, identity: Any, name: str | None = None, *, is_idempotent: bool = False
     ) -> Any:
         """Return a monoid without a place in the table, or one for each choice of parameters."""
         own = name or str(getattr(binaryop, "name", "anonymous"))
@@ -747,7 +727,7 @@ class MonoidTable(Table[Monoid]):
 
 monoid = MonoidTable()
 
-# ----------------------------------------------------------------------- by their names in NumPy
+# ---- by their names in NumPy
 _NUMPY: dict[Any, str] = {
     unary: "absolute:abs negative:ainv positive:identity invert:bnot bitwise_not:bnot "
     "logical_not:lnot arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan "

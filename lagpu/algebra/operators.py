@@ -43,8 +43,6 @@ class _Described:
 
 
 # ---- rules of types: from the type of the operands to the domain, and from it to the result
-
-
 Rule = Callable[[DType], DType]
 
 
@@ -64,13 +62,7 @@ def real(dtype: DType) -> DType:
 
 
 def integral(dtype: DType) -> DType:
-    """Return INT64 for BOOL, and an integer type itself.
-
-    Raises
-    ------
-    DomainMismatch
-        For a float, which has no bits that count.
-    """
+    """Return INT64 for BOOL, and an integer type itself; `DomainMismatch` for a float."""
     if dtype.is_float:
         raise DomainMismatch(f"it takes integers, not {dtype}. Convert with x.dup('INT64').")
     return arithmetic(dtype)
@@ -98,8 +90,6 @@ def index(_dtype: DType) -> DType:
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
 # the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
 # BOOL.
-
-
 def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
     """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
     number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
@@ -149,7 +139,6 @@ class _Algebra:
         return by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
 
     def _facts(self) -> dict[str, Any]:
-        """Return what a notebook shows, by its name."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -199,38 +188,23 @@ class _Algebra:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Operator(_Algebra):
-    """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
+    """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`."""
 
-    Attributes
-    ----------
-    name : str
-        GraphBLAS name in snake_case.
-    numpy : callable
-        The meaning: takes and returns NumPy arrays of the domain (see each kind for the arguments).
-    cuda : str
-        Name of the functor in a kernel.
-    body : str
-        The C++ expression of the functor, or statements that return and end with a semicolon;
-        empty if the functor is in ``common/algebra.cuh``.
-    domain, result : callable
-        Rules from the unified operand type to the domain, and from the domain to the result.
-    dtype : DType, optional
-        A domain forced with ``op[dtype]``.
-    of_numbers : bool
-        Whether `numpy` takes numbers, as a user's function does, and not arrays: it may branch on
-        them, and Numba compiles it for the cpu backend.
-    formula : str
-        What the operator computes, as text; its C++ text if a user registered it.
-    """
-
-    name: str
+    name: str  #: GraphBLAS name in snake_case.
+    #: The meaning: takes and returns NumPy arrays of the domain (see each kind for the arguments).
     numpy: Callable[..., Any]
-    cuda: str
+    cuda: str  #: Name of the functor in a kernel.
+    #: The C++ expression of the functor, or statements that return and end with a semicolon; empty
+    #: if the functor is in ``common/algebra.cuh``.
     body: str = ""
+    #: Rules from the unified operand type to the domain, and from the domain to the result.
     domain: Rule = same
     result: Rule = same
-    dtype: DType | None = None
+    dtype: DType | None = None  #: A domain forced with ``op[dtype]``.
+    #: Whether `numpy` takes numbers, as a user's function does, and not arrays: it may branch on
+    #: them, and Numba compiles it for the cpu backend.
     of_numbers: bool = False
+    #: What the operator computes, as text; its C++ text if a user registered it.
     formula: str = ""
 
     @property
@@ -296,12 +270,9 @@ as_scalar: list[Callable[[Any], Any]] = []  #: makes a scalar of a number, once 
 
 
 def _joined(
-    op: BinaryOp | Monoid,
-    applied: BinaryOp,
-    operands: tuple[Any, ...],
-    defaults: dict[str, Any],
-    by: FrameType,
-) -> Any:
+    op: BinaryOp | Monoid, applied: BinaryOp,
+    operands: tuple[Any, ...], defaults: dict[str, Any], by: FrameType,
+) -> Any:  # fmt: skip
     """Return the call of an operator on ``u | v``, ``u & v``, or an object and a number."""
     combined = getattr(operands[0], "combined", None) if len(operands) == 1 else None
     if combined is not None:
@@ -325,22 +296,15 @@ def _joined(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinaryOp(Operator):
-    """``z = f(x, y)``; ``numpy(x, y)``, C++ body in `x` and `y`.
+    """``z = f(x, y)``; ``numpy(x, y)``, C++ body in `x` and `y`."""
 
-    Attributes
-    ----------
-    flips_to : str
-        Name of the operator with its operands exchanged, if the table has that operator.
-    positional : str
-        ``"i"``, ``"k"`` or ``"j"`` when the result is this index of the product
-        ``C[i, j] = x[i, k] * y[k, j]`` and no value is read; else empty.
-    reads : tuple of bool
-        Whether the result depends on the value of `x`, and on the value of `y`. A kernel does not
-        load values that are not read.
-    """
-
+    #: Name of the operator with its operands exchanged, if the table has that operator.
     flips_to: str = ""
+    #: ``"i"``, ``"k"`` or ``"j"`` when the result is this index of the product
+    #: ``C[i, j] = x[i, k] * y[k, j]`` and no value is read; else empty.
     positional: str = ""
+    #: Whether the result depends on the value of `x`, and on the value of `y`. A kernel does not
+    #: load values that are not read.
     reads: tuple[bool, bool] = (True, True)
 
     @property
@@ -383,14 +347,9 @@ class IndexUnaryOp(Operator):
     """``z = f(x, i, j, thunk)``; ``numpy(x, i, j, thunk)``, C++ body in `x`, `i`, `j` and `y`.
 
     For a vector `i` is the index and `j` is 0.
-
-    Attributes
-    ----------
-    uses_value : bool
-        Whether the operator combines `x` with the thunk (both then share the domain); else the
-        thunk is INT64.
     """
 
+    #: Whether it combines `x` with the thunk (both then share the domain); else that is INT64.
     uses_value: bool = False
 
     def __call__(self, operand: _Applies[Result], thunk: Any = 0) -> Result:
@@ -400,40 +359,22 @@ class IndexUnaryOp(Operator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Monoid(_Algebra):
-    """An associative, commutative `BinaryOp` with an identity.
+    """An associative, commutative `BinaryOp` with an identity."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the operator.
-    op : BinaryOp
-        The operator; its domain and its result are the same type.
-    identity : callable
-        The identity of a type, as a NumPy scalar.
-    terminal : callable or None
-        Returns the value of a type that no further operand changes; None if there is none.
-    has_any_terminal : bool
-        True for ``any``: every value is terminal.
-    exact : bool
-        False for ``any``, whose result depends on the order of operands. For sums and products of
-        floats see `is_exact`.
-    idempotent : bool
-        Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
-    registered : bool
-        Whether a user registered the monoid.
-    cuda : (str, str), optional
-        The identity, and whether `z` is terminal, as C++ expressions in the type `Z`, of a monoid
-        whose operator has the text of its functor; for a user's they follow from the values.
-    """
-
-    name: str
-    op: BinaryOp
-    identity: Callable[[DType], Any]
+    name: str  #: Name of the operator.
+    op: BinaryOp  #: The operator; its domain and its result are the same type.
+    identity: Callable[[DType], Any]  #: The identity of a type, as a NumPy scalar.
+    #: Returns the value of a type that no further operand changes; None if there is none.
     terminal: Callable[[DType], Any] | None = None
-    has_any_terminal: bool = False
+    has_any_terminal: bool = False  #: True for ``any``: every value is terminal.
+    #: False for ``any``, whose result depends on the order of operands. For sums and products of
+    #: floats see `is_exact`.
     exact: bool = True
+    #: Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     idempotent: bool = False
-    registered: bool = False
+    registered: bool = False  #: Whether a user registered the monoid.
+    #: The identity, and whether `z` is terminal, as C++ expressions in the type `Z`, of a monoid
+    #: whose operator has the text of its functor; for a user's they follow from the values.
     cuda: tuple[str, str] | None = None
 
     @property
@@ -518,21 +459,11 @@ class Monoid(_Algebra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Semiring(_Algebra):
-    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
-
-    Attributes
-    ----------
-    monoid : Monoid
-        The addition.
-    multiply : BinaryOp
-        The multiplication.
-    dtype : DType, optional
-        A domain forced with ``semiring[dtype]``.
-    """
+    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``."""
 
     monoid: Monoid
     multiply: BinaryOp
-    dtype: DType | None = None
+    dtype: DType | None = None  #: A domain forced with ``semiring[dtype]``.
 
     @property
     def binaryop(self) -> BinaryOp:
@@ -640,8 +571,6 @@ def result_of(op: Any, kind: DType) -> Any:
 
 
 # ---- `Table`: the operators of one kind, by attribute, by name and in order
-
-
 _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
@@ -836,7 +765,7 @@ class Table(Namespace, Generic[Row]):
         return row
 
 
-# ---------------------------------------------------------------- copies and pickles of operators
+# ---- copies and pickles of operators
 def _as_named(op: Any) -> tuple[Any, ...]:
     """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
@@ -850,7 +779,6 @@ def _as_named(op: Any) -> tuple[Any, ...]:
 
 
 def _table(kind: str) -> Any:
-    """Return the table of a kind."""
     return _tables[kind]
 
 

@@ -137,13 +137,10 @@ for _add, _op in ((x, y) for x in dir(_of_numpy[0]) for y in dir(_of_numpy[1])):
 # ---- `op`, all operators by one name, and `select`, operators that keep entries when called
 #
 # Both are namespaces of python-graphblas over the tables: they hold no operators of their own.
-
-
 class Operators(Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 
-    A name that is both, as ``plus``, is the binary operator; where a monoid belongs its monoid is
-    taken.
+    A name that is both, as ``plus``, is the binary operator, or its monoid where one belongs.
     """
 
     kind = "op"
@@ -216,7 +213,6 @@ class Selector:
 
 @functools.cache
 def _selector(op: IndexUnaryOp) -> Selector:
-    """Return what selects by an operator: one object for each."""
     named = vars(Selectors).get(op.name)
     return named if isinstance(named, Selector) and named.op is op else Selector(op)
 
@@ -238,8 +234,7 @@ class Compared:
     def __call__(self, comparison: Any) -> Any:
         """Return the deferred selection of the entries for which a comparison holds.
 
-        It is of a vector or a matrix with a number; it says what is kept, and is not computed
-        itself.
+        It is of a vector or a matrix with a number; it says what is kept.
         """
         kept = getattr(comparison, "kept", None)
         if kept is None:

@@ -92,13 +92,7 @@ def get(backend: str | Backend | None = None) -> Backend:
 
 
 def choose(like: Any, backend: str | Backend | None) -> Backend:
-    """Return the backend of `like`, or the one that `backend` names.
-
-    Raises
-    ------
-    InvalidValue
-        If both are given and differ.
-    """
+    """Return the backend of `like`, or the named one; `InvalidValue` if they differ."""
     if like is None:
         return get(backend)
     place = getattr(like, "backend", None)
@@ -162,7 +156,6 @@ class GridSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that `get` takes."""
         count = "" if self.rows is None else f":{self.rows}"
         across = "" if self.columns is None else f"x{self.columns}"
         order = "" if self.order is None else f"-{self.order}"
@@ -273,7 +266,6 @@ def _devices(kind: str) -> int:
 
 
 def _is_index(kind: str, index: str) -> bool:
-    """Whether a device of this kind may have the number `index`."""
     return kind in _NUMBERED and re.fullmatch("0|[1-9][0-9]{0,2}", index) is not None
 
 
@@ -379,12 +371,9 @@ def use(backend: str | Backend) -> _Use:
 
 
 def use_grid(
-    pieces: int | str = "all",
-    backend: str = "auto",
-    policy: str | None = None,
-    order: str | None = None,
-    devices: Iterable[int] | None = None,
-) -> _Use:
+    pieces: int | str = "all", backend: str = "auto", policy: str | None = None,
+    order: str | None = None, devices: Iterable[int] | None = None,
+) -> _Use:  # fmt: skip
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported, OutOfMemory
-from lagpu.operations import FusedLoop, Multiply, Rejection, Statement, Sweep, Until
+from lagpu.operations import Multiply, Planned, Statement, Statements, Turns
 
 Guarded = TypeVar("Guarded", bound=type[Any])
 Named = Callable[[Any, Exception, str], LagpuError | None]
@@ -28,9 +28,9 @@ def guarded(named: Named, host: Sequence[str] = ()) -> Callable[[Guarded], Guard
     """Return a class decorator for backends.
 
     Each method of the protocol that the class defines holds the backend's `lock` while it runs. It
-    calls the backend's `enter` first unless that is None, or the method is in `host`: it needs no
-    device, or enters it itself. ``named(backend, error, method)`` returns lagpu's error for an
-    exception of a library, which is then raised from it, or None for one that passes as it is.
+    calls the backend's `enter` first unless that is None, or the method is in `host`, and enters by
+    itself. ``named(backend, error, method)`` returns lagpu's error for an exception of a library,
+    which is then raised from it, or None for one that passes as it is.
     """
 
     def guard(cls: Guarded) -> Guarded:
@@ -140,7 +140,6 @@ def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Back
 
 
 def is_overridden(backend: Backend) -> bool:
-    """Return True for a backend that `overridden` returned."""
     return isinstance(backend, _Overridden)
 
 
@@ -175,7 +174,7 @@ class _Overridden:
             )
         self._backend.execute(self._chosen(statement))
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(self, body: Statements, turns: Turns) -> Planned:
         return self._backend.plan_loop([self._chosen(s) for s in body], turns)
 
     def _chosen(self, statement: Statement) -> Statement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import lagpu.operations as ops
@@ -15,17 +15,14 @@ MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 
 def method(s: ops.Statement) -> str:
-    """Return the name of a statement's operation."""
     return ops.method_of(s.operation, 1)
 
 
 def holds(vectors: Iterable[Any], x: Any) -> bool:
-    """Whether one of these vectors is `x`."""
     return any(x is v for v in vectors)
 
 
 def distinct(vectors: Iterable[Any]) -> list[Any]:
-    """Return vectors, or scalars, each once."""
     return list({id(x): x for x in vectors}.values())
 
 
@@ -39,10 +36,7 @@ class Assignment(NamedTuple):
 
 
 class SearchBody(NamedTuple):
-    """The body of a search: assignments at the frontier's entries, and one masked product.
-
-    The frontier is a vector, or a matrix with a row for each of several searches.
-    """
+    """The body of a search, from one frontier or several rows: assignments, and one product."""
 
     #: (n, n): the product's handle, for which a kernel's caller puts the matrix by columns.
     A: ops.Handle
@@ -52,7 +46,7 @@ class SearchBody(NamedTuple):
     product: ops.Product
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
-    statements: Sequence[ops.Statement]
+    statements: ops.Statements
     on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
@@ -110,13 +104,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def matched(match: F) -> F:
-    """Have ``match(statements, frontier)`` match the body of a record once, on its places.
-
-    Handles are compared, and only their shapes read, so they may be of any backend.
-    """
+    """Have ``match(statements, frontier)`` match the body of a record once, on its places."""
 
     @functools.wraps(match)
-    def match_once(statements: Sequence[ops.Statement], frontier: Any) -> Any:
+    def match_once(statements: ops.Statements, frontier: Any) -> Any:
         if not isinstance(statements, ops.RecordedBody):
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
@@ -130,11 +121,8 @@ def matched(match: F) -> F:
 
 
 @matched
-def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBody | ops.Rejection:
-    """Match the body of a search that runs until `frontier` is empty, or say why it is none.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
+def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
+    """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return ops.Rejection(f"{len(places)} products in the body; a search has one")
@@ -165,7 +153,7 @@ def match_search(statements: Sequence[ops.Statement], frontier: Any) -> SearchBo
 
 
 def _assignments(
-    statements: Sequence[ops.Statement], frontier: Any
+    statements: ops.Statements, frontier: Any
 ) -> tuple[Assignment, ...] | ops.Rejection:
     found: list[Assignment] = []
     for s in statements:
@@ -239,7 +227,7 @@ class RelaxationBody(NamedTuple):
     numbers: ops.Handle
     worse: ops.Handle
     product: ops.Product
-    statements: Sequence[ops.Statement]
+    statements: ops.Statements
 
     def on(self, body: ops.RecordedBody) -> RelaxationBody:
         """Return the relaxation of a recorded body; this one has places instead of its handles."""
@@ -253,13 +241,8 @@ _NONE = ops.Rejection("")
 
 
 @matched
-def match_relaxation(
-    statements: Sequence[ops.Statement], frontier: Any
-) -> RelaxationBody | ops.Rejection:
-    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
+def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBody | ops.Rejection:
+    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection."""
     if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
         return _NONE
     f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
@@ -293,11 +276,11 @@ class SweepBody(NamedTuple):
     vectors that have entries at `here` alone: x, and others written with replace.
     """
 
-    statements: Sequence[ops.Statement]
-    before: Sequence[ops.Statement]
+    statements: ops.Statements
+    before: ops.Statements
     product: ops.Statement
     multiply: ops.Multiply
-    after: Sequence[ops.Statement]
+    after: ops.Statements
     replaced: list[ops.Handle]
 
 
@@ -305,7 +288,7 @@ _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, 
 
 
 def match_sweep(
-    statements: Sequence[ops.Statement], here: ops.Handle, above: ops.Handle
+    statements: ops.Statements, here: ops.Handle, above: ops.Handle
 ) -> SweepBody | ops.Rejection:
     """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
@@ -341,9 +324,7 @@ def _keeps_to(s: ops.Statement, mask: ops.Handle) -> bool:
     return s.desc.mask is mask and not s.desc.complement
 
 
-def _replaced_at_here(
-    before: Sequence[ops.Statement], here: ops.Handle
-) -> list[ops.Handle] | ops.Rejection:
+def _replaced_at_here(before: ops.Statements, here: ops.Handle) -> list[ops.Handle] | ops.Rejection:
     """Return the vectors that are replaced at `here`, or why a statement does not fit."""
     replaced: list[ops.Handle] = []
     seen: list[ops.Handle] = []  # read or written before they are replaced

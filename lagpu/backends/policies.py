@@ -10,10 +10,7 @@ from lagpu.errors import InvalidValue
 
 
 class Argument(NamedTuple):
-    """A policy's argument: its default, and what is valid, in words.
-
-    It is one of `words`, a whole number from 1 to `most`, or any number of 0 or more.
-    """
+    """A policy's argument: a word, a whole number from 1 to `most`, or a number of 0 or more."""
 
     default: Any
     valid: str
@@ -50,10 +47,7 @@ def choice(default: str, *words: str) -> Argument:
 
 
 class Policy(NamedTuple):
-    """A rule by which a backend chooses how a product runs: ``rule(numbers, **arguments)``.
-
-    The argument `first` may be given without its name.
-    """
+    """A rule that chooses how a product runs; the argument `first` may be without its name."""
 
     rule: Callable[..., Any]
     arguments: Mapping[str, Argument] = MappingProxyType({})
@@ -101,10 +95,7 @@ def read_arguments(
     return {key: argument.default for key, argument in known.items()} | given
 
 
-# ------------------------------------------------------------------------------------------
-# The number of searches at once for backends whose k x n matrices cost memory by the entry.
-
-
+# ---- The number of searches at once for backends whose k x n matrices cost memory by the entry.
 _ENTRY_BYTES = 96  # of an entry of a product while it is sorted, and of a vertex in all matrices
 _TOUCHED = 2**24  # most entries that a batch touches; larger batches are not faster
 

@@ -16,8 +16,7 @@ def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
     """Return the numbers that each process of a backend has, in one order, the same in all.
 
     Every process calls it, with as many numbers. A process that decided by its own clock, free
-    memory or random numbers could decide otherwise than the others, and they would wait for it
-    forever.
+    memory or random numbers could decide otherwise, and the others wait for it forever.
     """
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:
@@ -37,10 +36,7 @@ def require_alike(backend: Backend, what: str, **given: Any) -> None:
 
 
 def in_step(backend: Backend, work: Callable[[], T]) -> T:
-    """Return the result of some work that each process of a backend does by itself.
-
-    An error in one process is raised in all. The work must not use the backend.
-    """
+    """Return the result of what each process does without the backend; all raise one's error."""
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:
         return work()

@@ -39,8 +39,7 @@ class Phase:
     """A phase of a product on a grid, or the part that one piece has in a level of a search.
 
     The name is ``"expand"``, ``"share"``, ``"expansion"``, ``"fold"``, ``"update"``. Or it is a
-    piece, ``"piece 0"``. The time is of all pieces of this process together; of a piece until it
-    waits for the others.
+    piece, ``"piece 0"``. The time is of all pieces here together; of a piece until it waits.
     """
 
     name: str
@@ -72,8 +71,7 @@ class LoopRow(NamedTuple):
     """One statement in one iteration of a fused loop, or in all if its kernel keeps no log.
 
     `statement` is its index in the body, `level` the iteration, None for all. `nvals_in` and
-    `nvals_out` are the entries of the last input vector before and of the output after; None if
-    unknown.
+    `nvals_out` are the entries of the last input before and of the output after, or None.
     """
 
     statement: int
@@ -96,10 +94,7 @@ class LoopMeasured(NamedTuple):
 
 
 class Meter(Protocol):
-    """Measures the statements of one backend for a trace, without waiting for the device.
-
-    The returned callables are called when the trace is read, and wait then.
-    """
+    """Measures statements for a trace; what it returns is called, and waits, when that is read."""
 
     def run(
         self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
@@ -110,9 +105,7 @@ class Meter(Protocol):
         statement that sets one entry of `out`.
         """
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         """Plan a recorded loop by calling `plan`, and run it unless it is rejected."""
 
     def count(self, x: Handle) -> Callable[[], int]:
@@ -145,8 +138,9 @@ class Capabilities(NamedTuple):
     #: On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None of
     #: the fewest that hold the matrix, a copy in each; None if all pieces share one.
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
-    #: What runs statements in a row as one program. None: each statement runs by itself.
-    batches: Batches | None = None
+    #: What runs statements in a row as one program, as `gpu.fused.program.batch.Batches` does.
+    #: None: each statement runs by itself.
+    batches: Any = None
     #: Returns the most threads that a statement takes now; None where a device computes.
     threads: Callable[[], int] | None = None
     #: Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
@@ -158,26 +152,6 @@ class Capabilities(NamedTuple):
     def records(self) -> bool:
         """Whether a loop is recorded, so that the backend may run it as one program."""
         return self.fuses or self.searches
-
-
-class Batches(Protocol):
-    """Runs statements in a row as one program, once it has one for statements like these."""
-
-    def line(self, statement: ops.Statement) -> Any:
-        """Return what `plan` needs of a statement, or None if it cannot be one of a batch.
-
-        The last element is the share of a batch that it fills: as the device takes long for it, or
-        its output is large. The batch ends with the statement by which it is full.
-        """
-
-    def plan(
-        self, statements: Sequence[ops.Statement], lines: Sequence[Any], counted: Handle | None
-    ) -> ops.FusedLoop | None:
-        """Return the program of such statements; None if there is none, or none yet.
-
-        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
-        asked for next. The caller holds the lock of the backend.
-        """
 
 
 class Parts(Protocol):
@@ -196,13 +170,9 @@ class Parts(Protocol):
         """The local backend of each piece of this process."""
 
     def matrix(
-        self,
-        part: Callable[[Backend, Any, int], Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-        apart: bool = False,
-    ) -> Handle:
+        self, part: Callable[[Backend, Any, int], Handle], dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None, apart: bool = False,
+    ) -> Handle:  # fmt: skip
         """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns.
 
         If it needs nothing of other pieces, `apart`, pieces with a GPU each make theirs at the same
@@ -227,12 +197,9 @@ class Parts(Protocol):
         """
 
     def reduced(
-        self,
-        work: Callable[[Backend, int], Array],
-        shape: tuple[int, int],
-        dim: int,
-        ufunc: np.ufunc,
-    ) -> Array:
+        self, work: Callable[[Backend, int], Array],
+        shape: tuple[int, int], dim: int, ufunc: np.ufunc,
+    ) -> Array:  # fmt: skip
         """Return a reduction over the rows, `dim` 0, or the columns, 1, of a matrix of this shape.
 
         `work` returns a value, or a row of values, for each position of the piece's part in this
@@ -248,10 +215,7 @@ class Parts(Protocol):
 
 
 class Clusters(Protocol):
-    """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.
-
-    There are `count` in all processes; this one has those with the rising `numbers`, on `backends`.
-    """
+    """`count` sub-clusters of a grid, with a copy of a graph each; some `numbers` are here."""
 
     count: int
     numbers: Sequence[int]
@@ -278,22 +242,6 @@ class Clusters(Protocol):
         """Return the sum of the array of each sub-cluster, added in their order."""
 
 
-class ProductPlan(Protocol):
-    """The choice of a backend for a product."""
-
-    @property
-    def direction(self) -> str:
-        """Push or pull."""
-
-    @property
-    def kernel(self) -> str:
-        """The kernel."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in numbers."""
-
-
 class Backend(Protocol):
     """A place where vectors and matrices live and operations run."""
 
@@ -308,8 +256,11 @@ class Backend(Protocol):
     last_loop: str
 
     @property
-    def last_product(self) -> ProductPlan | None:
-        """The choice for the last product of this thread; None if it is not reported."""
+    def last_product(self) -> Any:
+        """The choice for the last product of this thread: `direction`, `kernel` and `reason`.
+
+        None if it is not reported.
+        """
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: ops.Statement) -> None:
@@ -321,13 +272,8 @@ class Backend(Protocol):
     def explain(self, operation: ops.Operation) -> list[str]:
         """Return lines of text: how a product would run without a mask, and why."""
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
-        """Return a program that repeats a recorded body until the end, or why there is none.
-
-        Planning runs no statement and changes no operand.
-        """
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
+        """Return a program that repeats a recorded body, or why there is none; nothing is run."""
 
     def batch_size(
         self, A: Handle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -352,41 +298,19 @@ class Backend(Protocol):
         """Return an empty matrix."""
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Handle:
-        """Return a vector with entries at distinct, rising `indices`, or everywhere for None.
-
-        `values` is an array or, if there are indices, one scalar.
-        """
+        """Return a vector with entries at distinct, rising `indices`, or everywhere for None."""
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> Handle:
-        """Return a matrix of triplets; `values` is an array or one scalar.
-
-        Raises
-        ------
-        InvalidValue
-            If an entry is given twice, `values` is an array, and there is no `dup_op`.
-        """
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> Handle:  # fmt: skip
+        """Return a matrix of triplets; `InvalidValue` if one is given twice without `dup_op`."""
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> Handle:
-        """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar.
-
-        `symmetric` says whether the matrix equals its transpose, if the caller knows.
-        """
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> Handle:  # fmt: skip
+        """Return a matrix of valid, sorted CSC arrays, `symmetric` if the caller knows that."""
 
     def matrix_from_diagonal(self, v: Handle, k: int) -> Handle:
         """Return the square matrix with the vector `v` on diagonal `k`."""
@@ -438,10 +362,7 @@ class Backend(Protocol):
         """Return True if two objects of the same shape have the same entries and equal values."""
 
     def levels(self, x: Handle) -> ops.Levels | None:
-        """Return the present entries of an integer vector or matrix, grouped by value.
-
-        None if the backend can do no better than sorting on the host.
-        """
+        """Return the present entries of an integer object by value, or None to sort on the host."""
 
     def is_symmetric(self, A: Handle) -> bool:
         """Return whether ``A' == A``, entries and values; the backend remembers the answer.

@@ -103,11 +103,9 @@ class Bench:
         return place.name, harness.hardware_of(place)
 
     def make(self, graph: str, backend: str, *how: Any) -> Summary:
-        """See `lagpu.bench.graphs.make`."""
         return graphs.make(graph, backends.get(backend), *how)
 
     def open(self, system: str, folder: Path) -> None:
-        """Give a system the graph in a folder."""
         given, peer = Problem.read(folder), peers.PEERS.get(system)
         self._place = None if peer else backends.get(system)
         self._before = used_bytes(self._place) if self._place else 0
@@ -115,7 +113,6 @@ class Bench:
         self._clock = Clock(self._place)
 
     def prepare(self, key: str) -> None:
-        """Prepare a question, which is not measured."""
         self._asked = None  # frees what the question before has prepared
         self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
 
@@ -175,10 +172,7 @@ class Worker:
         there.close()
 
     def call(self, method: str, *args: Any, limit: float) -> Any:
-        """Call a method of the object in the process and return the result, both pickled.
-
-        Raise `TimeUp` if it takes longer than `limit` seconds, `Failed` if it raises or dies.
-        """
+        """Return what a method in the process returns; `TimeUp` after the limit, or `Failed`."""
         try:
             self._here.send((method, args))
             if not self._here.poll(max(limit, 0)):
@@ -206,7 +200,6 @@ class Worker:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
     def close(self) -> None:
-        """End the process immediately."""
         self.process.kill()
         self.process.join()
         self._here.close()
@@ -334,7 +327,6 @@ class _TestGraph:
     def rows(
         self, name: str, places: list[str], others: list[str], asked: list[Algorithm], say: Say
     ) -> Iterator[Row]:
-        """Yield the rows of one graph."""
         say(f"{name}: loading the graph")
         with contextlib.closing(Worker(self.plan.bench)) as maker:
             what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
@@ -360,20 +352,13 @@ class _TestGraph:
                 worker.close()
 
     def _row(self, facts: Summary, question: Algorithm, system: str) -> tuple[Row, Answer | None]:
-        """Return one row, and the answer if there is one."""
         row: Row = {
-            "graph": facts.graph,
-            "vertices": facts.vertices,
-            "edges": facts.edges,
-            "algorithm": question.name,
-            "options": question.label,
-            "system": system,
+            "graph": facts.graph, "vertices": facts.vertices, "edges": facts.edges,
+            "algorithm": question.name, "options": question.label, "system": system,
             **dict.fromkeys(("runs", "median_ms", "min_ms", "max_ms", "device_ms", "rounds")),
-            "loop": "",
-            "bytes": None,
-            "checked": False,
+            "loop": "", "bytes": None, "checked": False,
             "note": self._why_not(facts, question, system),
-        }
+        }  # fmt: skip
         if row["note"]:
             return row, None
         try:
@@ -390,20 +375,15 @@ class _TestGraph:
                     self.workers.pop(system).close()  # its state is unknown
             return row, None
         row |= {
-            "runs": len(found.wall_ms),
-            "median_ms": statistics.median(found.wall_ms),
-            "min_ms": min(found.wall_ms),
-            "max_ms": max(found.wall_ms),
+            "runs": len(found.wall_ms), "median_ms": statistics.median(found.wall_ms),
+            "min_ms": min(found.wall_ms), "max_ms": max(found.wall_ms),
             "device_ms": found.device_ms,
             "rounds": None if question.rounds is None else question.rounds(facts, found.answer),
-            "loop": found.loop,
-            "bytes": found.bytes,
-            "note": "first run" if found.first else "",
-        }
+            "loop": found.loop, "bytes": found.bytes, "note": "first run" if found.first else "",
+        }  # fmt: skip
         return row, found.answer
 
     def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:
-        """Return why a system is not asked, or an empty string."""
         peer = peers.PEERS.get(system)
         return (
             question.why_not(facts)
@@ -412,7 +392,6 @@ class _TestGraph:
         )
 
     def _measured(self, question: Algorithm, system: str) -> Measured:
-        """Ask a system a question, in a new process if there is none."""
         worker = self.workers.get(system)
         if worker is None or not worker.process.is_alive():
             worker = self.workers[system] = Worker(self.plan.bench)

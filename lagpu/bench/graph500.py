@@ -42,14 +42,9 @@ _CHUNK = 1 << 25  # tuples at a time
 
 
 def run(
-    scale: int,
-    edge_factor: int = 16,
-    *,
-    backend: str = "auto",
-    roots: int | None = None,
-    seed: int | None = None,
-    say: Say = silent,
-) -> Report:
+    scale: int, edge_factor: int = 16, *, backend: str = "auto",
+    roots: int | None = None, seed: int | None = None, say: Say = silent,
+) -> Report:  # fmt: skip
     """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
     By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report
@@ -119,9 +114,7 @@ def statistics_of(values: Sequence[float]) -> dict[str, float]:
     return found | {"mean": float(x.mean()), "stddev": deviation}
 
 
-def _results(
-    times: Sequence[float], edges: Sequence[int], validations: Sequence[float]
-) -> dict[str, float]:
+def _results(times: list[float], edges: list[int], validations: list[float]) -> dict[str, float]:
     """Return the required statistics by their names in the output of the reference code."""
     found = {f"bfs  {name}_time": x for name, x in statistics_of(times).items()}
     found |= {f"{name}_nedge": x for name, x in statistics_of(edges).items()}
@@ -143,11 +136,8 @@ def lines(fields: dict[str, float | None]) -> list[str]:
     found = []
     for name, value in fields.items():
         digits = "%.11g" if name.endswith("_nedge") else "%g"
-        text = (
-            str(value)
-            if isinstance(value, int)
-            else digits % (math.nan if value is None else value)
-        )
+        number = math.nan if value is None else value
+        text = str(value) if isinstance(value, int) else digits % number
         label = f"{name}:"
         if name == "bfs  harmonic_mean_TEPS":
             label = f"{label:<29}!"
@@ -171,8 +161,6 @@ class Tuples:
         return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
 
     def matrix(self) -> Matrix:
-        """Return the undirected graph, without self-loops and duplicates."""
-
         def largest(xp: Any, u: Array, v: Array) -> tuple[Array]:
             return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
 

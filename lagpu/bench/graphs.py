@@ -79,7 +79,6 @@ class Columns:
 
     @property
     def columns(self) -> tuple[Array, Array]:
-        """The pair ``(col_ptr, row_idx)``."""
         return self.col_ptr, self.row_idx
 
     @cached_property
@@ -89,7 +88,6 @@ class Columns:
 
     @property
     def values(self) -> Array:
-        """The value of each entry: 1."""
         return np.ones(len(self.row_idx), np.int8)
 
     @cached_property
@@ -119,10 +117,7 @@ class HostGraph(Columns):
         return cls(col_ptr, row_idx, Facts.of(A))
 
     def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
-        """Return distinct random vertices of the largest component, each with an edge to another.
-
-        A search in a component of two vertices says nothing of the graph. Without any raise.
-        """
+        """Return random vertices of the largest component that have an edge to another."""
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
         labels = algorithms.connected_components(A).to_dense()[candidates]
         if labels.size:
@@ -158,7 +153,6 @@ class Problem(Columns):
 
     @property
     def values(self) -> Array:
-        """The weights."""
         return self.weights
 
 

@@ -154,12 +154,9 @@ class Clock:
         return Sample(statistics.median(times), wall), result
 
     def repeat(
-        self,
-        once: Callable[[Callable[[], Result]], tuple[float, Result]],
-        search: Callable[[], Result],
-        repeats: int = REPEATS,
-        enough_ms: float = _ENOUGH_MS,
-    ) -> tuple[list[float], Result]:
+        self, once: Callable[[Callable[[], Result]], tuple[float, Result]],
+        search: Callable[[], Result], repeats: int = REPEATS, enough_ms: float = _ENOUGH_MS,
+    ) -> tuple[list[float], Result]:  # fmt: skip
         """Run a search by `wall` or `queued`, up to `repeats` times, until they took `enough_ms`.
 
         Return the time of each run, of several processes that of the slowest, and the last result.
@@ -226,10 +223,7 @@ class Agreement:
     def prove(
         self, root: int, output: str, result: tuple[Array, Array], prove: Callable[[], object]
     ) -> str:
-        """Return why (vertices, values) are not proved, or an empty string.
-
-        `prove` raises `CheckFailed` for a wrong result; an equal result is not proved again.
-        """
+        """Return why (vertices, values) are not proved, or ""; equal ones are proved once."""
         indices, values = result
         order = _order(indices)
         digest = _digest(indices[order]) + _digest(values[order], values.dtype)
@@ -261,10 +255,7 @@ def _digest(array: Array, kind: Any = np.int64) -> bytes:
 def statistics_of(
     device_ms: Sequence[float], wall_ms: Sequence[float], edges: Sequence[int]
 ) -> Row:
-    """Return a row's statistics over the roots, all but `wall_median_ms` of `device_ms`.
-
-    `edges` are the undirected edges that each search has traversed, each counted once.
-    """
+    """Return a row's statistics over the roots; `edges` are those that each search traverses."""
     q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
     return {
         "median_ms": median,
@@ -322,7 +313,6 @@ def cell(of: str | Callable[[Row], Any], row: Row) -> Any:
 
 
 def checked(row: Row) -> Text:
-    """Return whether a row is checked, for a table."""
     return _CHECKED[row["checked"]]
 
 

@@ -59,10 +59,7 @@ class Peer(NamedTuple):
 
 
 def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
-    """Return the requested libraries, by default of those that search; ``all`` means all installed.
-
-    An unknown name raises `InvalidValue`, a library that is missing `BackendUnavailable`.
-    """
+    """Return the requested libraries, of those that search; ``all`` means all installed."""
     found: list[str] = []
     known = among or [name for name, peer in PEERS.items() if peer.output]
     for name in (part for text in names for part in text.split(",")):
@@ -163,7 +160,6 @@ class _NetworkX:
 
     @cached_property
     def simple(self) -> Any:
-        """The graph without self-loops."""
         loops = list(self._nx.selfloop_edges(self.whole))
         G = self.whole.copy() if loops else self.whole
         G.remove_edges_from(loops)
@@ -264,7 +260,6 @@ class _GraphBLAS:
         self._A = graphblas.Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
 
     def search(self, root: int) -> Any:
-        """Search by the loop of lagpu."""
         any_pair, n = self._gb.semiring.any_pair, self._A.nrows
         levels, frontier = self._gb.Vector("INT32", n), self._gb.Vector("BOOL", n)
         frontier[root] = True
@@ -467,7 +462,6 @@ _REST = {"mode": "recorded"} | dict.fromkeys(
 
 
 def is_file(name: str) -> bool:
-    """Return True if a text of ``--peers`` is meant as a file."""
     return name.endswith(".json")
 
 

@@ -17,7 +17,6 @@ PRODUCTS = ("plus_second", "plus_times")
 
 
 def factors(n: int) -> Array:
-    """Return the vector of a product, (n,), FP32, 1 to 2."""
     return (1 + np.arange(n) % 64 / 64).astype(np.float32)
 
 
@@ -55,7 +54,6 @@ def chosen(names: Sequence[str]) -> list[Algorithm]:
 
 
 def differs(rule: str, first: Answer, other: Answer) -> bool:
-    """Return True if two answers contradict each other."""
     x, y = first.same, other.same
     if x.shape != y.shape:
         return True

@@ -74,7 +74,6 @@ class Tested:
 
     @classmethod
     def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
-        """Return a graph under test with random roots of its largest component."""
         host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
         return cls(name, host, host.roots(bare, roots, seed))
@@ -119,22 +118,12 @@ class Tested:
         device_ms, wall_ms = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
         return {
-            "graph": self.name,
-            "backend": who,
-            "mode": found.mode,
-            "kernel": None,
-            "policy": None,
-            "orientation": "auto",
-            "output": found.output,
-            "roots": len(self.roots),
-            **harness.statistics_of(device_ms, wall_ms, edges),
-            "first_ms": found.first_ms,
-            "bytes": found.nbytes,
-            "checked": not found.refusal,
-            "vertices": facts.vertices,
-            "edges": facts.edges,
-            **how,
-        }
+            "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
+            "policy": None, "orientation": "auto", "output": found.output,
+            "roots": len(self.roots), **harness.statistics_of(device_ms, wall_ms, edges),
+            "first_ms": found.first_ms, "bytes": found.nbytes, "checked": not found.refusal,
+            "vertices": facts.vertices, "edges": facts.edges, **how,
+        }  # fmt: skip
 
 
 def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
@@ -189,7 +178,6 @@ class _Runner(NamedTuple):
 
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
-    """Return the runners of a backend: as it is, or one for each kernel or policy."""
     every = place.capabilities.policies or ("all",)
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
     if not named and plan.kernel is None:
@@ -202,7 +190,6 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
 
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
-    """Return the modes to measure on a backend."""
     can_fuse = place.capabilities.records
     if plan.mode == "fused" and not can_fuse:
         why = f"the {place.name} backend fuses no loops"
@@ -216,7 +203,6 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
 
 
 def as_mode(mode: str) -> AbstractContextManager[None]:
-    """Return the context in which loops run in a mode."""
     return eager() if mode == "eager" else nullcontext()
 
 
@@ -228,12 +214,7 @@ def placed_on(A: Matrix, place: Backend) -> Matrix:
 
 
 def _graph(
-    name: str,
-    plan: Plan,
-    runners: list[_Runner],
-    others: list[str],
-    refusals: list[str],
-    say: Say,
+    name: str, plan: Plan, runners: list[_Runner], others: list[str], refusals: list[str], say: Say
 ) -> Iterator[Row]:
     """Yield the rows of a graph; say in `refusals` why one is missing or not checked."""
     say(f"{name}: loading the graph")
@@ -296,10 +277,7 @@ class Searched(NamedTuple):
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
-    """Search from every root on a backend, compare, and prove the last result.
-
-    `before` is the number of bytes that the device had in use before the graph was loaded.
-    """
+    """Search from every root, compare and prove; `before` are bytes in use without the graph."""
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     with as_mode(mode):
         clock = Clock(place)
@@ -326,10 +304,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
 
 
 def table(rows: Sequence[Row]) -> FittingTable:
-    """Return the rows as a table; ms is the device's time if there is a device.
-
-    What several rows have in common of `_TEXTS` is above the table instead of in each row.
-    """
+    """Return the rows as a table; what they have in common of `_TEXTS` is above it."""
     common = {}
     for head, of in _TEXTS:
         cells = {str(harness.cell(of, row)) for row in rows}

@@ -73,10 +73,7 @@ def _exported(x: Any, place: Backend, what: str, by_interface: bool, copies: boo
 
 
 def _asked(x: Any, how: Any, what: str) -> Any:
-    """Return the answer of an exporter; one that refuses, as of a tensor with gradients, says why.
-
-    `how` is a function of `x`, or the name of a method.
-    """
+    """Return the answer of an exporter to `how`, a function or a method's name; or raise why."""
     try:
         return getattr(x, how)() if isinstance(how, str) else how(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -122,7 +119,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
     raise errors.DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
 
 
-# ------------- Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write
+# ---- Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write
 def dtype_for(dtype: Any, what: str) -> DType:
     """Return the `DType` for the constructor that `what` names."""
     if type(dtype) is DType:
@@ -135,7 +132,6 @@ def dtype_for(dtype: Any, what: str) -> DType:
 
 
 def _instead(x: Any, what: str) -> str:
-    """Return what to write instead of ``what(x)``, or an empty string."""
     if isinstance(x, NoArithmetic):
         return "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"
     if type(x).__module__.startswith("graphblas."):
@@ -161,7 +157,7 @@ def _instead(x: Any, what: str) -> str:
     return ""
 
 
-# ------------------- Check and convert users' arguments: scalars, sizes, indices, values, operators
+# ---- Check and convert users' arguments: scalars, sizes, indices, values, operators
 Array = np.ndarray[Any, Any]
 
 MAX_SIZE = 2**60  # GraphBLAS' own limit
@@ -194,7 +190,6 @@ _INTEGERS = frozenset((int, bool))
 
 @functools.lru_cache(maxsize=4096)
 def _integer_scalar(value: int, dtype: DType) -> Any:
-    """Return `value` as a NumPy scalar, or None if it does not fit."""
     try:
         return _scalar(value, dtype, "")
     except errors.DomainMismatch:
@@ -343,10 +338,7 @@ def integer_array(array: Any, what: str) -> Any:
 
 
 def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) -> Array | None:
-    """Return a list of indices as INT64, or None for all indices in order.
-
-    A negative index counts from the end if `from_end`.
-    """
+    """Return indices as INT64, None for all in order; negative ones count back if `from_end`."""
     if isinstance(indices, slice):
         try:
             chosen = range(*indices.indices(size))
@@ -453,7 +445,6 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _of_one(op: UnaryOp, dtype: DType) -> ops.BoundOperator:
-    """Return an operator of one operand of type `dtype`."""
     return ops.BoundOperator(op, *op.types(dtype))
 
 
@@ -520,10 +511,7 @@ _bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)
 def with_defaults(
     op: Any, left: DType, right: DType, defaults: tuple[Any, Any]
 ) -> tuple[BinaryOp, tuple[Any, Any]]:
-    """Return the operator of `ewise_union` and its defaults as NumPy scalars of its domain.
-
-    The defaults count for the domain, as the bound operand of `apply` does.
-    """
+    """Return the operator of `ewise_union`, bound by its defaults too, and these in its domain."""
     found = binary_operator(op)
     kind = unify(left, right)
     for default in defaults:
@@ -557,7 +545,7 @@ def _selected(dtype: DType, op: Any, thunk: Any, applies: bool) -> tuple[IndexUn
 _selected_once = functools.lru_cache(maxsize=1024, typed=True)(_selected)
 
 
-# ----------- Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles
+# ---- Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 
@@ -674,13 +662,11 @@ def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
 
 
-# ------------------------ A vector as a dense array: on the host, on its device, and through DLPack
+# ---- A vector as a dense array: on the host, on its device, and through DLPack
 def require_full(
-    x: Any,
-    nvals: int,
-    what: str = "to_dense",
+    x: Any, nvals: int, what: str = "to_dense",
     remedy: str = "Give fill_value= for the missing ones.",
-) -> None:
+) -> None:  # fmt: skip
     """Raise `InvalidValue` if an object has no entry somewhere; {0} of `remedy` is its name."""
     size = math.prod(x.shape)
     if nvals < size:
@@ -691,13 +677,9 @@ def require_full(
 
 
 def dlpack(
-    self: Any,
-    *,
-    stream: Any = None,
-    max_version: Any = None,
-    dl_device: Any = None,
-    copy: bool | None = None,
-) -> Any:
+    self: Any, *, stream: Any = None, max_version: Any = None,
+    dl_device: Any = None, copy: bool | None = None,
+) -> Any:  # fmt: skip
     """Return a DLPack capsule of a copy of all values, where they live.
 
     ``torch.from_dlpack(v)``, ``jax.dlpack.from_dlpack(v)``, ``cupy.from_dlpack(v)`` and
@@ -727,10 +709,7 @@ def dlpack_device(self: Any) -> tuple[int, int]:
     return _CUDA, int(device.name.rpartition(":")[2])
 
 
-# ------------------------------------------------------------------------------------------
-# Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
-
-
+# ---- Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
 def put_together(
     kind: Any, shape: Any, dtype: Any, where: list[Any], values: Any, place: str, name: str
 ) -> Any:

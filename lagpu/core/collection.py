@@ -352,7 +352,6 @@ class Collection(Arithmetic):
     def _of(
         cls, data: Handle, dtype: DType, shape: tuple[int, ...], backend: Backend, name: str | None
     ) -> Self:
-        """Return an object that holds a backend's data."""
         made = cls.__new__(cls)
         made.data, made.dtype, made.shape, made.backend = data, dtype, shape, backend
         made.name = name or cls._unnamed
@@ -391,13 +390,9 @@ class Collection(Arithmetic):
 
     # ------------------------------------------------------------------------ copies
     def dup(
-        self,
-        dtype: Any = None,
-        *,
-        clear: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Self:
+        self, dtype: Any = None, *, clear: bool = False,
+        mask: Mask | None = None, name: str | None = None,
+    ) -> Self:  # fmt: skip
         """Return a copy, cast to `dtype` if it is given.
 
         Parameters
@@ -419,7 +414,6 @@ class Collection(Arithmetic):
         return self._of(data, kind, self.shape, self.backend, name or self.name)
 
     def _require_empty(self, clear: bool) -> None:
-        """Raise `InvalidValue` if `build` would lose entries."""
         if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
 
@@ -481,14 +475,9 @@ class Collection(Arithmetic):
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
-        self,
-        first: Any = None,
-        *more: Any,
-        mask: Any = None,
-        accum: Any = None,
-        replace: bool = False,
-        input_mask: Any = None,
-    ) -> Any:
+        self, first: Any = None, *more: Any, mask: Any = None,
+        accum: Any = None, replace: bool = False, input_mask: Any = None,
+    ) -> Any:  # fmt: skip
         """Return the updater of ``w(mask, accum=op, replace=True) << call``.
 
         Mask, accumulator and `lagpu.replace` may be given by position, in any order. `input_mask`

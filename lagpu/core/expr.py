@@ -89,8 +89,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
     warnings.warn_explicit(message, errors.UnusedCall, code.co_filename, found.line, registry=known)
 
 
-# ------------------------------------------------------------------------------------------
-# Deferred calls, masks and `assign`, the one funnel from notation to a backend.
+# ---- Deferred calls, masks and `assign`, the one funnel from notation to a backend.
 #
 # Every statement is checked before a backend sees it: a call against its inputs when it is
 # written, and against its output, mask and accumulator when it is assigned.
@@ -158,13 +157,9 @@ class Mask(Deferred):
         return f"Write w({self!r}) << {name_of(value)}."
 
     def new(
-        self,
-        dtype: Any = BOOL,
-        *,
-        complement: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Any:
+        self, dtype: Any = BOOL, *, complement: bool = False,
+        mask: Mask | None = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
         """Return a vector or a matrix of True (1) at all positions that the mask, or both, keep.
 
         With `complement`, at those that this mask does not keep.
@@ -196,10 +191,7 @@ class Expression(Deferred):
         self.refuse(f"has no {sign}=", "Make an object of it with .new() first.")
 
     def _computed(self) -> Any:
-        """Return the result as an object, computed at the first time.
-
-        In a loop's body that is recorded, the statement that computes it is recorded as well.
-        """
+        """Return the result as an object, computed once; a recorded body has it as a statement."""
         self._mark_used()
         try:
             return self._result
@@ -209,13 +201,9 @@ class Expression(Deferred):
         return found
 
     def new(
-        self,
-        dtype: Any = None,
-        *,
-        mask: Mask | None = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Any:
+        self, dtype: Any = None, *, mask: Mask | None = None,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Any:  # fmt: skip
         """Return the result as a new object of type `dtype`, by default the result's own type.
 
         `is_cscalar` is accepted as in python-graphblas; there is one kind of scalar.
@@ -238,18 +226,9 @@ class Expression(Deferred):
 class Call(Unassigned, Expression):
     """An operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
-    Attributes
-    ----------
-    operation : Operation
-        The operation, on handles.
-    inputs : tuple of Vector and Matrix
-        The operands, for checks and for the formula.
-    dtype, shape
-        Type and shape of the result; the shape of a scalar is ``()``.
-    formula : tuple
-        The right-hand side as mathematics, for `format_formula`.
-    backend : Backend or None
-        The backend of the inputs; None for a number.
+    The `operation` is on handles, `inputs` are the operands, for checks and for the `formula`, the
+    right-hand side as mathematics. `dtype` and `shape`, () of a scalar, are those of the result;
+    `backend` is that of the inputs, None for a number.
     """
 
     __slots__ = (
@@ -261,14 +240,9 @@ class Call(Unassigned, Expression):
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
 
     def __init__(
-        self,
-        operation: Operation,
-        inputs: tuple[Any, ...],
-        dtype: DType,
-        shape: tuple[int, ...],
-        formula: tuple[Any, ...],
-        by: FrameType | None = None,
-    ) -> None:
+        self, operation: Operation, inputs: tuple[Any, ...], dtype: DType,
+        shape: tuple[int, ...], formula: tuple[Any, ...], by: FrameType | None = None,
+    ) -> None:  # fmt: skip
         backend: Backend | None = inputs[0].backend if inputs else None
         self.operation = operation
         self.inputs = inputs
@@ -326,8 +300,8 @@ class Call(Unassigned, Expression):
     def kept(self, by: str = "value") -> Call:
         """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
 
-        `by` says what the number is compared with, as the names of the operators begin: value, row,
-        col or index.
+        `by` says what the number is compared with, as names of operators begin: value, row, col,
+        index.
         """
         self._mark_used()
         if self.compared is None:
@@ -447,10 +421,7 @@ _WHOLE = Descriptor()
 
 
 def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = None) -> None:
-    """Check a statement whose right side is a call, then record or run it; see `assign`.
-
-    Without an updater it is ``out << call``.
-    """
+    """Check a statement whose right side is a call, then record or run it; see `assign`."""
     call.__class__ = _UsedCall
     if call.shape != out.shape and not (
         to is not None and to.indices is not None and type(call.operation) in (Assign, AssignScalar)
@@ -487,13 +458,9 @@ class Updater(Unassigned, NoArithmetic):
     _remedy = "{0} writes nothing by itself. Write {0} << call."
 
     def __init__(
-        self,
-        out: Any,
-        mask: Mask | None = None,
-        accum: Any = None,
-        replace: bool = False,
-        indices: Any = None,
-    ) -> None:
+        self, out: Any, mask: Mask | None = None, accum: Any = None,
+        replace: bool = False, indices: Any = None,
+    ) -> None:  # fmt: skip
         if mask is not None:
             mask = mask if type(mask) is Mask else as_mask(out, mask)
             vector = mask.vector

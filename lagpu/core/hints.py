@@ -23,17 +23,14 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 
 
 def _two(sign: str, reflected: bool = False) -> Operator:
-    """Return the method of ``self sign other``, or of ``other sign self`` if `reflected`."""
     return lambda self, other: self._infix(sign, other, reflected)
 
 
 def _into(sign: str) -> Operator:
-    """Return the method of ``self sign= other``."""
     return lambda self, other: self._inplace(sign, other)
 
 
 def _one(sign: str) -> Callable[[Any], Any]:
-    """Return the method of ``sign self``."""
     return lambda self: self._alone(sign)
 
 
@@ -81,7 +78,6 @@ class NoArithmetic:
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
     def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        """Return ``self sign other``, or ``other sign self`` if `reflected`."""
         if isinstance(other, NoArithmetic):
             other._mark_used()  # one error is enough
         self.refuse(f"has no {sign}")
@@ -91,7 +87,6 @@ class NoArithmetic:
         self._infix(f"{sign}=", other)
 
     def _alone(self, sign: str) -> Any:
-        """Return ``-self``, ``abs(self)`` or ``~self``."""
         self.refuse(f"has no {sign}")
 
     __add__, __radd__, __iadd__ = _two("+"), _two("+", True), _into("+")
@@ -128,7 +123,6 @@ class NoTruth(NoArithmetic):
     _dense: ClassVar[str] = ""
 
     def _output(self, value: Any) -> str:
-        """Return a hint for ``self << value``, on an object that cannot be written."""
         return ""
 
     def __bool__(self) -> bool:

@@ -37,9 +37,9 @@ class Pair(Unassigned, Expression):
     wanted = takes = chains = ""
 
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
-        """Return (left, right, operator): an operand of the same sign is computed with it too.
+        """Return (left, right, operator); an operand of the same sign is computed with it.
 
-        The operator of such a chain counts in the common type of all its operands and `numbers`.
+        Of such a chain the operator has the common type of all operands and `numbers`.
         """
         self._mark_used()
         left, right = self.left, self.right
@@ -57,7 +57,6 @@ class Pair(Unassigned, Expression):
         return object_of(left), object_of(right), op
 
     def _dtypes(self) -> list[DType]:
-        """Return the types of all operands of a chain."""
         sides = self.left, self.right
         return [
             kind
@@ -114,10 +113,8 @@ def _joins(x: Any, sign: str) -> bool:
     return isinstance(x, Pair) and x.sign == sign
 
 
-# ------------------------------------------------------------------------------------------
-# ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u | v)``.
-
-
+# ---- ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u |
+# v)``.
 def _is_number(x: Any) -> bool:
     """Whether `x` is a scalar, a number, or two of them that wait for an operator."""
     if type(x) is Joined:
@@ -168,8 +165,7 @@ class Joined(Pair):
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
         """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
 
-        ``left_default=`` and ``right_default=``, both, take the place of a missing entry of a
-        union.
+        ``left_default=`` and ``right_default=``, both, fill in for missing entries of a union.
         """
         left, right, op = self._operands(op, *defaults.values(), **defaults)
         if defaults:
@@ -197,10 +193,8 @@ class Joined(Pair):
         return self.combined(binary[_WAYS[self.sign][2]], None)
 
 
-# ------------------------------------------------------------------------------------------
-# A vector and a matrix: on the left a vector counts for the rows, on the right for the columns.
-
-
+# ---- A vector and a matrix: on the left a vector counts for the rows, on the right for the
+# columns.
 @functools.lru_cache(maxsize=256)  # one object for each: backends remember semirings by identity
 def _any_of(op: BinaryOp) -> Semiring:
     """Return the semiring that multiplies by `op`, for products of one term in each sum."""
@@ -267,10 +261,7 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
     return call._written_in(by)
 
 
-# ------------------------------------------------------------------------------------------
-# Products with ``@``, and the operations on two matrices: expressions become calls.
-
-
+# ---- Products with ``@``, and the operations on two matrices: expressions become calls.
 _PLUS_TIMES = semiring.plus_times
 
 
@@ -341,10 +332,7 @@ def _paired(sign: str, left: Any, right: Any) -> Pair:
 
 
 def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
-    """Return the deferred ``u @ v``: the sum over the indices at which both have an entry.
-
-    The products are computed now; their sum waits.
-    """
+    """Return the deferred ``u @ v``: the products are computed now; their sum waits."""
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
@@ -363,14 +351,9 @@ def _other_ways(A: Any, u: Any, flip: bool) -> str:
 
 
 def vector_product(
-    A: Any,
-    u: Any,
-    semiring: Semiring,
-    flip: bool,
-    by: FrameType | None,
-    kernel: str | None = None,
-    policy: str | None = None,
-) -> Call:
+    A: Any, u: Any, semiring: Semiring, flip: bool, by: FrameType | None,
+    kernel: str | None = None, policy: str | None = None,
+) -> Call:  # fmt: skip
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     usual = type(A) is OUTPUTS[2] and type(u) is OUTPUTS[1]
     if not usual and not (is_operand(A, 2) and is_operand(u, 1)):
@@ -406,7 +389,6 @@ def vector_product(
 
 @functools.lru_cache(maxsize=1024)
 def _algebra(semiring: Semiring, left: DType, right: DType, transpose: bool, flip: bool) -> Product:
-    """Return the algebra of a product of operands of these types."""
     return Product(semiring, *semiring.types(left, right), transpose, flip)
 
 
@@ -432,13 +414,9 @@ class MatrixOperand(NoTruth):
         return self.shape[1]
 
     def mxv(
-        self: Any,
-        u: Any,
-        op: Semiring | str = _PLUS_TIMES,
-        *,
-        kernel: str | None = None,
-        policy: str | None = None,
-    ) -> Call:
+        self: Any, u: Any, op: Semiring | str = _PLUS_TIMES, *,
+        kernel: str | None = None, policy: str | None = None,
+    ) -> Call:  # fmt: skip
         """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
 
         Parameters
@@ -512,7 +490,6 @@ class MatrixOperand(NoTruth):
 
 
 def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) -> Call:
-    """Return the deferred ``A @ B``, as written in the frame `by`."""
     if A.ncols != B.nrows:
         raise DimensionMismatch(
             f"mxm: {name_of(A)}.ncols {A.ncols} != {name_of(B)}.nrows {B.nrows}."
@@ -533,7 +510,6 @@ def _stored(A: Any, B: Any) -> tuple[Any, Any, tuple[bool, bool]]:
 
 
 def _transpose_of(A: Any) -> str:
-    """Return the author's name for the transpose of `A`."""
     return f"{name_of(A)}.T" if A.stored is A else name_of(A.stored)
 
 
@@ -557,10 +533,7 @@ def require_vector(what: str, u: Any, other: Any) -> Any:
 def _ewise(
     by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, given: Any = None
 ) -> Call:
-    """Return the deferred element-wise operation on two vectors, two matrices or one of each.
-
-    Of `ewise_union` the two defaults are `given`.
-    """
+    """Return the deferred element-wise operation on two objects; a union has `given` defaults."""
     y = other
     if type(y) is not type(x):  # an expression, a view, or of the other kind
         y = object_of(y)
@@ -588,8 +561,7 @@ def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
+# ---- ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
 
 
 #: sign -> element-wise operation on two vectors or two matrices, as python-graphblas has them: what
@@ -702,10 +674,7 @@ class Arithmetic(NoTruth):
         return call._written_in(author())
 
 
-# ------------------------------------------------------------------------------------------
-# Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.
-
-
+# ---- Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.
 class Replace:
     """`lagpu.replace`: delete the output's entries outside the mask, as in ``w(m.S, replace)``."""
 

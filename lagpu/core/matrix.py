@@ -59,15 +59,9 @@ class Matrix(Collection, MatrixOperand):
     _dense = "Use {0}.to_coo(), or lagpu.io.to_scipy({0}).toarray() if it fits."
 
     def __init__(
-        self,
-        dtype: Any,
-        nrows: int = 0,
-        ncols: int = 0,
-        *,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> None:
+        self, dtype: Any, nrows: int = 0, ncols: int = 0, *, like: Any = None,
+        backend: str | Backend | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
         self.dtype = arguments.dtype_for(dtype, "Matrix")
         self.shape = (arguments.as_size(nrows, "Matrix"), arguments.as_size(ncols, "Matrix"))
         self.backend = backends.choose(like, backend)
@@ -77,19 +71,10 @@ class Matrix(Collection, MatrixOperand):
     # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
-        cls,
-        rows: Any,
-        cols: Any,
-        values: Any = True,
-        dtype: Any = None,
-        *,
-        nrows: int | None = None,
-        ncols: int | None = None,
-        dup_op: Any = None,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> Matrix:
+        cls, rows: Any, cols: Any, values: Any = True, dtype: Any = None, *,
+        nrows: int | None = None, ncols: int | None = None, dup_op: Any = None,
+        like: Any = None, backend: str | Backend | None = None, name: str | None = None,
+    ) -> Matrix:  # fmt: skip
         """Return a matrix of (row, column, value) triplets.
 
         Parameters
@@ -132,18 +117,10 @@ class Matrix(Collection, MatrixOperand):
 
     @classmethod
     def from_csc(
-        cls,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any = True,
-        *,
-        nrows: int | None = None,
-        ncols: int | None = None,
-        dtype: Any = None,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> Matrix:
+        cls, col_ptr: Any, row_idx: Any, values: Any = True, *,
+        nrows: int | None = None, ncols: int | None = None, dtype: Any = None,
+        like: Any = None, backend: str | Backend | None = None, name: str | None = None,
+    ) -> Matrix:  # fmt: skip
         """Return a matrix of compressed sparse columns.
 
         Parameters
@@ -171,15 +148,9 @@ class Matrix(Collection, MatrixOperand):
 
     @classmethod
     def _from_csc(
-        cls,
-        place: Backend,
-        arrays: tuple[Any, Any, Any],
-        shape: tuple[int | None, int | None],
-        dtype: Any,
-        name: str | None = None,
-        symmetric: bool | None = None,
-        by_rows: bool = False,
-    ) -> Matrix:
+        cls, place: Backend, arrays: tuple[Any, Any, Any], shape: tuple[int | None, int | None],
+        dtype: Any, name: str | None = None, symmetric: bool | None = None, by_rows: bool = False,
+    ) -> Matrix:  # fmt: skip
         """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
         what, (m, n) = ("from_csr", shape[::-1]) if by_rows else ("from_csc", shape)
         ptr, idx, values = (arguments.array_of(x, place, what) for x in arrays)
@@ -194,18 +165,10 @@ class Matrix(Collection, MatrixOperand):
 
     @classmethod
     def from_csr(
-        cls,
-        row_ptr: Any,
-        col_idx: Any,
-        values: Any = True,
-        *,
-        ncols: int | None = None,
-        nrows: int | None = None,
-        dtype: Any = None,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> Matrix:
+        cls, row_ptr: Any, col_idx: Any, values: Any = True, *,
+        ncols: int | None = None, nrows: int | None = None, dtype: Any = None,
+        like: Any = None, backend: str | Backend | None = None, name: str | None = None,
+    ) -> Matrix:  # fmt: skip
         """Return a matrix of compressed sparse rows; see `from_csc`."""
         place, arrays = backends.choose(like, backend), (row_ptr, col_idx, values)
         return cls._from_csc(place, arrays, (nrows, ncols), dtype, name, by_rows=True)
@@ -306,15 +269,10 @@ class Matrix(Collection, MatrixOperand):
 
     @classmethod
     def from_dicts(
-        cls,
-        nested: Mapping[int, Mapping[int, Any]] | Sequence[Mapping[int, Any]],
-        dtype: Any = None,
-        *,
-        order: str = "rowwise",
-        nrows: int | None = None,
-        ncols: int | None = None,
-        **where: Any,
-    ) -> Matrix:
+        cls, nested: Mapping[int, Mapping[int, Any]] | Sequence[Mapping[int, Any]],
+        dtype: Any = None, *, order: str = "rowwise", nrows: int | None = None,
+        ncols: int | None = None, **where: Any,
+    ) -> Matrix:  # fmt: skip
         """Return a matrix of dicts ``{row: {column: value}}``, or of a list of dicts by row.
 
         With `order` ``"columnwise"`` the outer keys are columns. `nrows` and `ncols` are by default
@@ -349,14 +307,9 @@ class Matrix(Collection, MatrixOperand):
         return made
 
     def to_coo(
-        self,
-        dtype: Any = None,
-        *,
-        rows: bool = True,
-        columns: bool = True,
-        values: bool = True,
-        sort: bool = True,
-    ) -> tuple[Any, Any, Any]:
+        self, dtype: Any = None, *, rows: bool = True,
+        columns: bool = True, values: bool = True, sort: bool = True,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
         """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
 
         Parameters
@@ -474,10 +427,8 @@ class Matrix(Collection, MatrixOperand):
     def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """Return (rows, columns, values) of the entries in the first rows and columns."""
         place, shape = self.backend, (nrows, ncols)
-        corner, first = (
-            place.matrix(self.dtype, shape),
-            Extract(self.data, (*map(np.arange, shape),)),
-        )
+        corner = place.matrix(self.dtype, shape)
+        first = Extract(self.data, (*map(np.arange, shape),))
         place.execute(Statement(corner, Descriptor(), first, self.dtype))
         ptr, rows, values = place.matrix_to_csc(corner)
         return rows, np.repeat(np.arange(ncols), np.diff(ptr)), values
@@ -512,16 +463,9 @@ class Matrix(Collection, MatrixOperand):
         self.data, self.shape = new.data, new.shape
 
     def build(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any = True,
-        *,
-        dup_op: Any = None,
-        clear: bool = False,
-        nrows: int | None = None,
-        ncols: int | None = None,
-    ) -> None:
+        self, rows: Any, cols: Any, values: Any = True, *, dup_op: Any = None,
+        clear: bool = False, nrows: int | None = None, ncols: int | None = None,
+    ) -> None:  # fmt: skip
         """Fill an empty matrix with triplets, and resize it first; see `from_coo`."""
         self._require_empty(clear)
         if nrows is not None or ncols is not None:
@@ -530,7 +474,6 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(self), self._alike_with(rows, cols, values, dup_op))
 
     def _alike_with(self, rows: Any, cols: Any, values: Any, dup_op: Any = None) -> Matrix:
-        """Return a matrix of this type and shape with other entries."""
         nrows, ncols = self.shape
         return type(self).from_coo(
             rows, cols, values, self.dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, like=self
@@ -575,13 +518,9 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(self), rest.ewise_add(on, "first"))
 
     def reposition(
-        self,
-        row_offset: int,
-        column_offset: int,
-        *,
-        nrows: int | None = None,
-        ncols: int | None = None,
-    ) -> Call:
+        self, row_offset: int, column_offset: int, *,
+        nrows: int | None = None, ncols: int | None = None,
+    ) -> Call:  # fmt: skip
         """Move the entries: ``C[i + r, j + c] = A[i, j]``; one outside of `C` is left out.
 
         The result is `nrows` x `ncols`, by default as large as this matrix.
@@ -648,7 +587,6 @@ class Matrix(Collection, MatrixOperand):
 
 
 def _by_rows(order: str) -> bool:
-    """Return whether an order is by rows, as python-graphblas names orders."""
     if order not in ("rowwise", "columnwise", "C", "F", "R", "row", "col", "column", "colwise"):
         raise InvalidValue(f"order: there is no {order!r}. Use rowwise or columnwise.")
     return order in ("rowwise", "C", "R", "row")

@@ -410,11 +410,7 @@ observed: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=Non
 
 
 def current_observer() -> Observer | None:
-    """Return the observer of this thread or task, or None.
-
-    `asyncio.to_thread` copies the context of a task into another thread, which the observer does
-    not see: its level and its recorded statements are those of one thread.
-    """
+    """Return the observer of this thread or task, or None."""
     observer = observed.get()
     if observer is None or observer.thread == get_ident():
         return observer

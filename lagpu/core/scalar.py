@@ -46,14 +46,9 @@ class Scalar(NoArithmetic):
     backend = None  # a statement of any backend may write it
 
     def __init__(
-        self,
-        dtype: Any,
-        value: Any = None,
-        *,
-        like: Any = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> None:
+        self, dtype: Any, value: Any = None, *, like: Any = None,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> None:  # fmt: skip
         self.dtype: DType = arguments.dtype_for(dtype, "Scalar")
         if like is not None:
             backends.choose(like, None)  # raises unless it has a backend
@@ -65,13 +60,9 @@ class Scalar(NoArithmetic):
 
     @classmethod
     def from_value(
-        cls,
-        value: Any,
-        dtype: Any = None,
-        *,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Scalar:
+        cls, value: Any, dtype: Any = None, *,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Scalar:  # fmt: skip
         """Return a scalar of a value, of type `dtype` or else of the type of `value`."""
         value = object_of(value)
         kind = arguments.scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
@@ -83,7 +74,6 @@ class Scalar(NoArithmetic):
 
     @property
     def _value(self) -> Any:
-        """The value as a NumPy scalar, or None."""
         flush()  # the value may depend on recorded statements
         return self.data.get()
 
@@ -116,13 +106,9 @@ class Scalar(NoArithmetic):
         return default if found is None else found
 
     def dup(
-        self,
-        dtype: Any = None,
-        *,
-        clear: bool = False,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Scalar:
+        self, dtype: Any = None, *, clear: bool = False,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Scalar:  # fmt: skip
         """Return a copy, cast to `dtype` if it is given; empty with `clear`."""
         new = Scalar(self.dtype if dtype is None else dtype, name=name or self.name)
         found = None if clear else self._value
@@ -212,7 +198,6 @@ class Scalar(NoArithmetic):
         return x._with(y, op, way, (False, False) if way == "ewise_union" else None)
 
     def _number(self, other: Any, what: str) -> Scalar:
-        """Return a number to combine with as a scalar."""
         if isinstance(other, Scalar):
             return other
         kind = arguments.scalar_dtype(other, self.dtype, what)

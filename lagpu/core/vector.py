@@ -59,14 +59,9 @@ class Vector(Collection):
     _dense = "Use {0}.to_dense(fill_value), or {0}.to_coo() for indices and values."
 
     def __init__(
-        self,
-        dtype: Any,
-        size: int = 0,
-        *,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> None:
+        self, dtype: Any, size: int = 0, *, like: Any = None,
+        backend: str | Backend | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
         kind = dtype if type(dtype) is DType else arguments.dtype_for(dtype, "Vector")
         n = arguments.as_size(size, "Vector")
         usual = backend is None and isinstance(like, Collection)
@@ -78,17 +73,10 @@ class Vector(Collection):
     # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
-        cls,
-        indices: Any,
-        values: Any = True,
-        dtype: Any = None,
-        *,
-        size: int | None = None,
-        dup_op: Any = None,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> Vector:
+        cls, indices: Any, values: Any = True, dtype: Any = None, *,
+        size: int | None = None, dup_op: Any = None, like: Any = None,
+        backend: str | Backend | None = None, name: str | None = None,
+    ) -> Vector:  # fmt: skip
         """Return a vector of (index, value) pairs.
 
         Parameters
@@ -127,15 +115,9 @@ class Vector(Collection):
 
     @classmethod
     def from_dense(
-        cls,
-        values: Any,
-        missing_value: Any = None,
-        *,
-        dtype: Any = None,
-        like: Any = None,
-        backend: str | Backend | None = None,
-        name: str | None = None,
-    ) -> Vector:
+        cls, values: Any, missing_value: Any = None, *, dtype: Any = None,
+        like: Any = None, backend: str | Backend | None = None, name: str | None = None,
+    ) -> Vector:  # fmt: skip
         """Return a vector of a dense array, without entries where it equals `missing_value`.
 
         The array is one as in `Matrix.from_coo`. A missing value of a column of pandas or pyarrow
@@ -292,14 +274,9 @@ class Vector(Collection):
         self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(
-        self,
-        indices: Any,
-        values: Any = True,
-        *,
-        dup_op: Any = None,
-        clear: bool = False,
-        size: int | None = None,
-    ) -> None:
+        self, indices: Any, values: Any = True, *, dup_op: Any = None,
+        clear: bool = False, size: int | None = None,
+    ) -> None:  # fmt: skip
         """Fill an empty vector with (index, value) pairs, and resize it first; see `from_coo`."""
         self._require_empty(clear)
         if size is not None:
@@ -356,13 +333,9 @@ class Vector(Collection):
 
     # -------------------------------------------------------------------------------- operations
     def vxm(
-        self,
-        A: Any,
-        op: Semiring | str = semiring.plus_times,
-        *,
-        kernel: str | None = None,
-        policy: str | None = None,
-    ) -> Call:
+        self, A: Any, op: Semiring | str = semiring.plus_times,
+        *, kernel: str | None = None, policy: str | None = None,
+    ) -> Call:  # fmt: skip
         """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
 
         Parameters

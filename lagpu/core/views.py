@@ -78,14 +78,9 @@ class IndexExpr(Expression):
         return Call(ops.Extract(x.data, lists), (x,), x.dtype, shape, formula)
 
     def new(
-        self,
-        dtype: Any = None,
-        *,
-        mask: Any = None,
-        input_mask: Any = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Any:
+        self, dtype: Any = None, *, mask: Any = None, input_mask: Any = None,
+        name: str | None = None, is_cscalar: bool | None = None,
+    ) -> Any:  # fmt: skip
         """Return the part as a new object; see `Call.new`. `input_mask` is for the whole object."""
         if input_mask is not None:
             mask = self.masked(input_mask, mask)
@@ -245,7 +240,6 @@ class TransposedIndex(MatrixIndex):
 
 
 def _row_or_column(A: Any, row: Any, col: Any) -> Call:
-    """Return the deferred extraction of a row or a column of a matrix, or of a part of one."""
     is_row = _is_one(row)
     rest = col if is_row else row
     if not (isinstance(rest, slice) and rest == slice(None)):
@@ -272,7 +266,6 @@ def _each(x: Any, indices: Any) -> Iterable[tuple[Any, int, str]]:
 
 
 def _format_index(index: Any) -> str:
-    """Return an index as Python text."""
     if isinstance(index, slice):
         ends = ("" if x is None else str(x) for x in (index.start, index.stop))
         return ":".join(ends) + ("" if index.step is None else f":{index.step}")
@@ -351,7 +344,6 @@ def _index_lists(x: Any, indices: Any) -> Any:
 
 
 def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
-    """Return the shape of the part of an object that index lists choose."""
     if lists is None:
         return x.shape
     return tuple(n if i is None else len(i) for n, i in zip(x.shape, lists, strict=True))
@@ -373,7 +365,10 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         return _number_assignment(out, value, None)
     if listed := isinstance(value, (list, tuple, np.ndarray)):
         value = _from_array(value, out, indices)
-    value = _right_side(out, value)
+    elif isinstance(value, Expression):
+        value = value.call()
+    elif isinstance(value, Mask):
+        value.refuse("is not a result")
     lists = None if indices is None else _index_lists(out, indices)
     if isinstance(value, Call):
         if indices is None and len(value.shape) >= out.ndim:
@@ -408,15 +403,6 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     stored = value.stored if out.ndim == 2 else value
     operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
-
-
-def _right_side(out: Any, value: Any) -> Any:
-    """Return what is assigned as an object, a call or a number."""
-    if isinstance(value, Expression):
-        return value.call()
-    if isinstance(value, Mask):
-        value.refuse("is not a result")
-    return value
 
 
 def _number_assignment(
@@ -472,10 +458,7 @@ def _not_a_row(out: Any, value: Any) -> DomainMismatch:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
-
-
+# ---- Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
 class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
     """An object that is read as a matrix and stored as something else."""
 

@@ -53,12 +53,10 @@ class Replica:
 
     @property
     def ndim(self) -> int:
-        """1 for a vector, 2 for a matrix."""
         return len(self.shape)
 
     @property
     def kind(self) -> str:
-        """``"vector"`` or ``"matrix"``."""
         return "vector" if self.ndim == 1 else "matrix"
 
 
@@ -114,10 +112,7 @@ def _passed(way: str, name: str) -> Callable[..., Any]:
 
 
 def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Callable[..., Replica]:
-    """Return the method of `Backend` that makes an object on every backend and compares.
-
-    `of` returns its type and its shape.
-    """
+    """Return the method of `Backend` that makes an object of a type and a shape, and compares."""
     method = getattr(Backend, name)
     signature = inspect.signature(method)
 
@@ -173,7 +168,7 @@ class Lockstep(Observer):
         self._row: Row | None = None  # of the running statement, once its first call agrees
         self._rows: dict[tuple[Place, str], Row] = {}
 
-    # ----------------------------------------------------------------------------- the report
+    # ---- the report
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and store its formula for a difference; see `Observer`."""
         outer = self._formula, self._row
@@ -184,12 +179,10 @@ class Lockstep(Observer):
             self._formula, self._row = outer
 
     def _place(self) -> Place:
-        """Return the place of the running statement."""
         return self._at or Place(*line_of_author())
 
     @property
     def _number(self) -> int:
-        """The number of the running statement, from 1."""
         return self.report.statements + (self._row is None)
 
     def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
@@ -212,7 +205,7 @@ class Lockstep(Observer):
             row.rule = str(rule)
         row.chosen += chosen
 
-    # ---------------------------------------------------------------------------- statements
+    # ---- statements
     def execute(self, statement: ops.Statement) -> None:
         """See `Backend`.
 
@@ -243,7 +236,6 @@ class Lockstep(Observer):
         self._compare(w, method, rule)
 
     def evaluate(self, operation: ops.Operation) -> Any:
-        """See `Backend`."""
         x: Replica = next(replicas_in(operation))
         values = self._each("evaluate", operation)
         self.free_reads |= x.free
@@ -262,18 +254,15 @@ class Lockstep(Observer):
         return values[0]
 
     def explain(self, operation: ops.Operation) -> list[str]:
-        """Return the explanation of each backend."""
         lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
-    def plan_loop(self, body: Sequence[ops.Statement], turns: Any) -> ops.Rejection:
-        """See `Backend`: loops run statement by statement."""
+    def plan_loop(self, body: ops.Statements, turns: Any) -> ops.Rejection:
         return ops.Rejection(self.why_eager)
 
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return the smallest batch size of all backends, in all processes."""
         least = min(self._each("batch_size", A, sources, levels, live))
         return int(min(size for place in self.places for (size,) in of_all(place, least)))
 
@@ -282,10 +271,9 @@ class Lockstep(Observer):
         raise NotSupported("crosscheck: cannot be traced. Trace the algorithm without crosscheck.")
 
     def free_bytes(self) -> int:
-        """Return the least number of free bytes of all backends."""
         return int(min(self._each("free_bytes")))
 
-    # ------------------------------------------------------------------------- objects: made
+    # ---- objects: made
     def vector(self, dtype: DType, size: int) -> Replica:
         """See `Backend`; making an empty object counts as no statement."""
         return Replica(self._each("vector", dtype, size), dtype, (size,))
@@ -302,7 +290,6 @@ class Lockstep(Observer):
 
     @functools.wraps(Backend.matrix_from_coo)
     def matrix_from_coo(self, *given: Any) -> Replica:
-        """See `Backend`."""
         *triplets, dtype, shape, dup_op = given
         made_of = meaning.Triplets(*map(_on_host, triplets))
         by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
@@ -319,7 +306,7 @@ class Lockstep(Observer):
         self._compare(made, shown, rule)
         return made
 
-    # ------------------------------------------------------------- objects: read and changed
+    # ---- objects: read and changed
     vector_to_coo = _passed("_read", "vector_to_coo")
     vector_head = _passed("_read", "vector_head")
     isequal = _passed("_read", "isequal")
@@ -350,7 +337,6 @@ class Lockstep(Observer):
         return None
 
     def wait(self, x: Replica) -> None:
-        """Wait for every backend."""
         self._each("wait", x)
 
     def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
@@ -365,7 +351,7 @@ class Lockstep(Observer):
             raise refusal
         return answers[0]
 
-    # ---------------------------------------------------------------------- on every backend
+    # ---- on every backend
     def _each(self, method: str, *args: Any) -> list[Any]:
         """Call a method of each backend with its own handles, and return the results."""
         found = []
@@ -399,9 +385,8 @@ class Lockstep(Observer):
                 raise self._difference(what, k, 1, (row,))
         return values[0]
 
-    # --------------------------------------------------------------------------- comparison
+    # ---- comparison
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
-        """Return an operand as NumPy arrays."""
         if x.ndim == 1:
             return self._entries(x)
         if x.host is None:
@@ -437,14 +422,12 @@ class Lockstep(Observer):
         self._agreed(method, rule, chosen)
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
-        """Raise for a difference."""
         found = meaning.compare(first, other, rule)
         if isinstance(found, meaning.Unequal):
             raise self._difference(what, k, found.count, found.rows)
         return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
-        """Return the error for a difference of the running statement."""
         products: Any = ops.Multiply, ops.MultiplySelection
         planned = any(what in kind.names for kind in products)
         plans = tuple(map(_plan, self.labels, self.places)) if planned else ()
@@ -495,7 +478,6 @@ def _brief(x: Any) -> str:
 
 
 def _plan(label: str, place: Backend) -> Plan:
-    """Return the choice of a backend for its last product."""
     plan = place.last_product
     if plan is None:
         return Plan(label, "", "", "chooses its own method and does not report it")
@@ -503,7 +485,6 @@ def _plan(label: str, place: Backend) -> Plan:
 
 
 # ---- loops, statement by statement and as one program
-
 _INDICES_ONLY = "indices only, as any chose the values"
 _NOT_COMPARED = "not compared, as its indices depend on what any chose"
 
@@ -543,7 +524,7 @@ class Crosscheck(Lockstep):
         self.report = Report(name, tuple(place.name for place in self.places))
         self._rows = {}
 
-    # ------------------------------------------------------------------------------- loops
+    # ---- loops
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
@@ -565,7 +546,6 @@ class Crosscheck(Lockstep):
         return self._recorded[k] if k < len(self._recorded) else ("", None)
 
     def forget(self) -> None:
-        """See `Observer`."""
         self._recorded.clear()
 
     def agreed_fused(self, label: str, name: str, rule: str) -> None:
@@ -577,7 +557,7 @@ class Crosscheck(Lockstep):
             self.report.loops.append(row)
         row.runs += 1
 
-    def plan_loop(self, body: Sequence[Statement], turns: Any) -> Any:
+    def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
         """Return the loop in both ways, or the first refusal if each backend refuses it."""
         loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
         fused = {k: x for k, x in enumerate(loops) if not isinstance(x, ops.Rejection)}
@@ -590,14 +570,12 @@ class Crosscheck(Lockstep):
         parts = self._each("levels", x)
         return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
 
-    # ------------------------------------------- what another run of the same loop may give
+    # ---- what another run of the same loop may give
     def evaluate(self, operation: Any) -> Any:
-        """See `Backend`."""
         self.free_reads |= isinstance(operation, ops.Reduce) and operation.monoid.name == "any"
         return super().evaluate(operation)
 
     def nvals(self, x: Replica) -> int:
-        """See `Backend`."""
         self.free_reads |= x.loose
         return super().nvals(x)
 
@@ -650,14 +628,13 @@ class Crosscheck(Lockstep):
         return Terms(entries.indices, entries.values)
 
     def _possible_after(self, w: Replica, before: Before) -> Terms | None:
-        """Return the possible values of an output after the statement; None if unknown."""
         new = before.new if self._candidates is None else self._candidates
         if new is None or not (w.free and before.determined):
             return None
         return _after(new, before, self._entries(w).indices, w.dtype)
 
 
-def _planned(of: Lockstep, k: int, body: Sequence[Statement], turns: Any) -> Any:
+def _planned(of: Lockstep, k: int, body: ops.Statements, turns: Any) -> Any:
     """Return how backend `k` would run a loop, or why not as one program."""
     place = of.places[k]
     if isinstance(turns, ops.Sweep):
@@ -684,7 +661,6 @@ class LevelsOfAll:
         self.lowest, self.deepest = of._same("lowest level", low), of._same("deepest level", deep)
 
     def cut(self, d: int) -> Replica:
-        """See `lagpu.operations.Levels`."""
         where, true = self._found.indices[self._found.values == d], np.True_
         if len(self._shape) == 1:
             return self._of.vector_from_coo(where, true, BOOL, self._shape[0])
@@ -700,14 +676,13 @@ class LoopTwice:
     """
 
     def __init__(
-        self, of: Crosscheck, body: Sequence[Statement], turns: Any, fused: dict[int, Any]
+        self, of: Crosscheck, body: ops.Statements, turns: Any, fused: dict[int, Any]
     ) -> None:
         self._of, self._body, self._turns, self._places = of, list(body), turns, list(fused)
         loop = next(iter(fused.values()))
         self.name, self.why, self.nbytes = loop.name, loop.why, loop.nbytes
 
     def run(self) -> None:
-        """See `FusedLoop`."""
         of, places = self._of, self._of.places
         outs = [*{id(s.out): s.out for s in self._body}.values()]
         written = [x for x in outs if isinstance(x, Replica)]
@@ -755,7 +730,7 @@ class LoopTwice:
         x.host = None
         return self._of._entries(x, k)
 
-    # ------------------------------------------------------------------- statement by statement
+    # ---- statement by statement
     def _eagerly(self) -> None:
         of, turns = self._of, self._turns
         if isinstance(turns, ops.Sweep):
@@ -764,7 +739,8 @@ class LoopTwice:
                 if done:
                     here, above = above, turns.levels.cut(d - 1)
                 masks = {id(turns.here): here, id(turns.above): above}
-                self._iterate(done, [replaced(s, partial(_swapped, masks)) for s in self._body])
+                swapped = lambda x, masks=masks: masks.get(id(x), x)  # noqa: E731
+                self._iterate(done, [replaced(s, swapped) for s in self._body])
             return
         empty, unchanged, times, _, holds = turns
         done = 0
@@ -777,7 +753,7 @@ class LoopTwice:
             if holds is not None and holds.get():
                 break
 
-    def _iterate(self, done: int, statements: Sequence[Statement]) -> None:
+    def _iterate(self, done: int, statements: ops.Statements) -> None:
         of: Any = self._of
         of.level = done
         for k, s in enumerate(statements):
@@ -788,7 +764,7 @@ class LoopTwice:
                 seen = (of.scales.get(id(s.out), 0.0), abs(float(s.out.get() or 0)), *summed)
                 of.scales[id(s.out)] = max(seen)
 
-    # --------------------------------------------------------------------------- as one program
+    # ---- as one program
     def _fused(self, k: int) -> str:
         """Run the loop on backend `k` as one program; return the program's name."""
         of, place = self._of, self._of.places[k]
@@ -831,10 +807,6 @@ class LoopTwice:
 def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
     for s, value in zip(scalars, values, strict=True):
         s.set(value)
-
-
-def _swapped(masks: dict[int, Replica], x: Replica) -> Replica:
-    return masks.get(id(x), x)
 
 
 def _copied(s: Statement) -> Replica | None:

@@ -37,15 +37,11 @@ class Entries(NamedTuple):
         return there, self.values[place]
 
     def entries(self, transposed: bool = False) -> Entries:
-        """Return the vector itself; see `HostMatrix.entries`."""
         return self
 
 
 def _find(keys: Array, where: Array, order: Array | None = None) -> tuple[Array, Array]:
-    """Return (whether each index is one of the keys, the place of this key or else any place).
-
-    Keys rise, or do so in an order.
-    """
+    """Return (whether each index is one of the keys, the place of this key or else any place)."""
     if not len(keys):
         return np.zeros(len(where), bool), np.zeros(len(where), np.int64)
     place = np.minimum(np.searchsorted(keys, where, sorter=order), len(keys) - 1)
@@ -54,7 +50,6 @@ def _find(keys: Array, where: Array, order: Array | None = None) -> tuple[Array,
 
 
 def nothing(dtype: DType, shape: tuple[int, ...]) -> Entries:
-    """Return a vector or a matrix without entries."""
     rows = shape[0] if len(shape) == 2 else 0
     return Entries(np.zeros(0, np.int64), np.zeros(0, dtype.numpy), dtype, math.prod(shape), rows)
 
@@ -236,7 +231,6 @@ def _bound(x: Lookup, function: ops.BoundOperator) -> Terms:
 
 
 def _assigned(operation: ops.Assign | ops.AssignScalar, wanted: Array, nrows: int) -> Terms:
-    """Return the values that are assigned to a vector, a matrix or a part of it."""
     where = (wanted % nrows, wanted // nrows) if nrows else (wanted,)
     lists = operation.indices or (None,) * len(where)
     inside, places = zip(*map(_sources, lists, where), strict=True)
@@ -369,7 +363,6 @@ class Agreement(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether `any` could have chosen another value somewhere."""
         return self.choices is not None and bool((self.choices > 1).any())
 
 
@@ -480,14 +473,12 @@ def _among_candidates(rule: Rule, x: Array, y: Array, indices: Array) -> Agreeme
 
 
 def _chosen(found: Terms, values: Array, tolerance: float) -> Array:
-    """Return which values are among their candidates."""
     chosen = np.zeros(len(values), bool)
     chosen[found.at[_near(found.values, values[found.at], tolerance)]] = True
     return chosen
 
 
 def _distinct(found: Terms, count: int) -> Array:
-    """Return the number of different candidates at each index, (count,)."""
     order = np.lexsort((found.values, found.at))
     at, values = found.at[order], found.values[order]
     new = np.ones(len(at), bool)
@@ -496,8 +487,6 @@ def _distinct(found: Terms, count: int) -> Array:
 
 
 # ---- two results, entry by entry
-
-
 def compare(
     first: Entries, other: Entries, rule: Rule, may: Terms | None = None
 ) -> Agreement | Unequal:
@@ -542,7 +531,6 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
 
 
 def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:
-    """Return one line of a difference in Python numbers; a scalar has no index."""
     index: Any = int(at.indices[i]) if at.size else None
     if at.nrows:
         index = index % at.nrows, index // at.nrows
@@ -550,7 +538,6 @@ def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ..
 
 
 def _remark(found: Agreement, i: Any) -> str:
-    """Return the candidates of `any` in words."""
     if found.terms is None:
         return ""
     values = np.unique(found.terms.values[found.terms.at == i])

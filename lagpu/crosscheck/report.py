@@ -47,41 +47,22 @@ class Plan:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference.
+    """The first difference."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the statement, from 1, in the order in which statements ran; 0 for the comparison
-        of a loop that also ran as one program, where the statement is the last to write the result.
-    formula : str
-        The statement as mathematics.
-    place : Place
-        The place of the statement in the source.
-    level : int
-        Iteration of the innermost loop, from 0; -1 outside of a loop.
-    oracle, other : str
-        The two backends, or the two ways to run.
-    what : str
-        The operation or the part of the result that was compared.
-    count : int
-        Number of indices that differ.
-    rows : tuple of (index, value, value, remark)
-        The first `SHOWN` differences; None is no entry. The index of a matrix is (row, column).
-    plans : tuple of Plan
-        The choice of each backend, for a product.
-    """
-
+    #: Of the statement, from 1, in the order in which statements ran; 0 for the comparison of a
+    #: loop that also ran as one program, where the statement is the last to write the result.
     number: int
-    formula: str
-    place: Place
-    level: int
-    oracle: str
+    formula: str  #: The statement as mathematics.
+    place: Place  #: The place of the statement in the source.
+    level: int  #: Iteration of the innermost loop, from 0; -1 outside of a loop.
+    oracle: str  #: The two backends, or the two ways to run.
     other: str
-    what: str
-    count: int
+    what: str  #: The operation or the part of the result that was compared.
+    count: int  #: Number of indices that differ.
+    #: (index, value, value, remark) of the first `SHOWN` differences; None is no entry. The index
+    #: of a matrix is (row, column).
     rows: tuple[tuple[Any, Any, Any, str], ...]
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[Plan, ...] = ()  #: The choice of each backend, for a product.
 
     @property
     def headline(self) -> str:
@@ -141,39 +122,18 @@ class Row:
 
 @dataclass
 class Report:
-    """The comparisons of a crosscheck; printed as a short text.
+    """The comparisons of a crosscheck; printed as a short text."""
 
-    Attributes
-    ----------
-    algorithm : str
-        Name of the algorithm.
-    backends : tuple of str
-        Names of the backends, the oracle first.
-    statements : int
-        Statements that ran and agree.
-    iterations : int
-        Largest number of iterations of a loop.
-    rows : list of Row
-        One row for each statement of the source.
-    loops : list of Row
-        One row for each loop of the source and each backend on which it also ran as one program.
-    notes : list of str
-        Remarks.
-    difference : Difference or None
-        The first difference, at which the run stopped.
-    result : object
-        The result of the algorithm on the oracle.
-    """
-
-    algorithm: str
-    backends: tuple[str, ...]
-    statements: int = 0
-    iterations: int = 0
-    rows: list[Row] = field(default_factory=list)
+    algorithm: str  #: Its name.
+    backends: tuple[str, ...]  #: Their names, the oracle first.
+    statements: int = 0  #: Statements that ran and agree.
+    iterations: int = 0  #: Largest number of iterations of a loop.
+    rows: list[Row] = field(default_factory=list)  #: One for each statement of the source.
+    #: One for each loop of the source and each backend on which it also ran as one program.
     loops: list[Row] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    difference: Difference | None = None
-    result: Any = None
+    notes: list[str] = field(default_factory=list)  #: Remarks.
+    difference: Difference | None = None  #: The first one, at which the run stopped.
+    result: Any = None  #: The result of the algorithm on the oracle.
 
     @property
     def ok(self) -> bool:

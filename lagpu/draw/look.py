@@ -69,18 +69,13 @@ TREE = Line("tree", VERMILION, 2.6)
 DROPPED = Line("dropped", "#F0B27A", 2.4)
 
 
-# ------------------------------------------------------------------------------------------
-# Self-contained HTML pages: templates filled with text that is escaped.
-
+# ---- Self-contained HTML pages: templates filled with text that is escaped.
 _MARKUP = re.compile("<(?=[/!])")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
 def fill(template: str, **slots: str) -> str:
-    """Return a file of this package, such as ``"trace.html"``, with each ``{{name}}`` replaced.
-
-    Each slot is the result of `text` or `data`, or markup made of these.
-    """
+    """Return a file of this package with each ``{{name}}`` replaced by markup, `text` or `data`."""
     from importlib import resources  # slow to import
 
     page = resources.files("lagpu.draw").joinpath(template).read_text(encoding="utf-8")
@@ -98,9 +93,7 @@ def data(content: Any) -> str:
     return _MARKUP.sub("\\\\u003c", made)  # only </script and <!-- mean anything in a script
 
 
-# ------------------------------------------------------------------------------------------
-# Drawings in SVG.
-
+# ---- Drawings in SVG.
 _ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}
 
 
@@ -113,7 +106,6 @@ def cell_style(kind: Kind) -> str:
 
 
 def line_style(line: Line) -> str:
-    """Return the style of edges as attributes of an SVG element."""
     return f'fill="none" stroke="{line.colour}" stroke-width="{line.width}"'
 
 
@@ -129,7 +121,6 @@ class SvgCanvas:
         self._share = share
 
     def path(self, path: str, style: str) -> None:
-        """Draw a path with attributes."""
         if path:
             made = f'<path d="{path}" {style}/>'
             self.parts.append(made if self._share is None else self._share(made))
@@ -148,19 +139,10 @@ class SvgCanvas:
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
 
     def words(
-        self,
-        place: Point,
-        content: str,
-        size: float,
-        ink: str = INK,
-        align: str = "center",
-        *,
-        halo: bool = False,
-    ) -> None:
-        """Write text beside a place or around it, bold in the colour of what is new.
-
-        With a `halo` lines end before the text.
-        """
+        self, place: Point, content: str, size: float,
+        ink: str = INK, align: str = "center", *, halo: bool = False,
+    ) -> None:  # fmt: skip
+        """Write text beside a place or around it, bold in the colour of what is new."""
         x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
         style += ' font-weight="600"' if ink == VERMILION else ""
@@ -177,7 +159,6 @@ class SvgCanvas:
     def lines(
         self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
     ) -> None:
-        """Draw edges that end at the border of a vertex, with or without an arrow there."""
         begin, end = at[tails], at[heads]
         along = end - begin
         along /= (along**2).sum(1, keepdims=True) ** 0.5
@@ -194,14 +175,12 @@ class SvgCanvas:
         self.path("".join(parts), line_style(line))
 
     def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
         half = f"a{radius / 2:g} {radius / 2:g} 0 1 1 {radius:g} 0"
         places = at - (radius / 2, radius)
         parts = (f"M{x:.1f} {y:.1f}{half}" for x, y in places.tolist())
         self.path("".join(parts), line_style(line))
 
     def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices."""
         half = f"a{radius:g} {radius:g} 0 1 0"
         for x, y in at.tolist():
             circle = f"M{x - radius:.1f} {y:.1f}{half} {2 * radius:g} 0{half} {-2 * radius:g} 0z"
@@ -222,8 +201,7 @@ class SvgCanvas:
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Drawings in Matplotlib's axes, with their legends and files.
+# ---- Drawings in Matplotlib's axes, with their legends and files.
 
 #: Size of labels in points: 14 pixels where a page shows a picture at its own size.
 LABEL = 10.5
@@ -289,7 +267,6 @@ class AxesCanvas:
     def squares(
         self, kind: Kind, centres: Sequence[Point], size: Point, names: Sequence[str] | str
     ) -> None:
-        """Draw rectangles of one size, each as a patch with its id, or as one collection."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
@@ -306,7 +283,6 @@ class AxesCanvas:
     def words(
         self, place: Point, content: str, size: float, ink: str = INK, align: str = "center"
     ) -> None:
-        """Write text beside a place or around it."""
         how = {"ha": align, "va": "center_baseline", "zorder": 5}
         self.ax.text(*place, content, color=ink, fontsize=size, **how, **AS_IT_IS)
 
@@ -320,7 +296,6 @@ class AxesCanvas:
     def lines(
         self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
     ) -> None:
-        """Draw edges as one collection, or arrows, each with its id."""
         from matplotlib.collections import LineCollection
 
         if not arrows:
@@ -336,7 +311,6 @@ class AxesCanvas:
             self.ax.annotate("", at[v], at[u], arrowprops=arrow, zorder=1, gid=gid)
 
     def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
         from matplotlib.transforms import ScaledTranslation
 
         lift = ScaledTranslation(0, 1.6 * radius / 72, self.figure.dpi_scale_trans)
@@ -344,7 +318,6 @@ class AxesCanvas:
         self.ax.scatter(*at.T, s=2.8 * radius**2, transform=self.ax.transData + lift, **style)
 
     def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices as a collection, with a label for the legend."""
         style = {"color": [kind.face], "edgecolors": kind.edge, "linewidths": kind.width}
         named = {"label": kind.label, "gid": kind.name, "zorder": 3}
         self.ax.scatter(*at.T, s=(2 * radius) ** 2, **style, **named)

@@ -47,17 +47,14 @@ class Cells:
         return self
 
     def turn(self) -> None:
-        """Exchange rows and columns."""
         self.nrows, self.ncols = self.ncols, self.nrows
         self.cells = {(j, i): cell for (i, j), cell in self.cells.items()}
 
     def at(self, i: float, j: float) -> Point:
-        """Return the centre of cell (i, j)."""
         return self.x + j * self.side, self.y + i * self.side
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds that occur, each once."""
         found = [kind for kind, _ in self.cells.values()]
         if len(self.cells) < self.nrows * self.ncols:
             found.append(look.NONE)
@@ -81,21 +78,14 @@ class Cells:
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:
-        """Draw a frame around the grid."""
         middle = self.at((self.nrows - 1) / 2, (self.ncols - 1) / 2)
         w, h = self.ncols * self.side, self.nrows * self.side * tall
         canvas.squares(look.FRAME, [middle], (w, h), [f"{self.name}-frame"])
 
     def pattern(
-        self,
-        canvas: Canvas,
-        rows: Array,
-        cols: Array,
-        front: Array | None = None,
-        kept: Array | None = None,
-        *,
-        by_rows: bool = True,
-    ) -> Array:
+        self, canvas: Canvas, rows: Array, cols: Array, front: Array | None = None,
+        kept: Array | None = None, *, by_rows: bool = True,
+    ) -> Array:  # fmt: skip
         """Draw a matrix's entries as squares; return which of them a product uses, (nvals,).
 
         `front` is where the product's vector has entries, along the rows or, without `by_rows`,
@@ -156,10 +146,7 @@ def triplets(x: Any) -> Iterator[tuple[int, int, Any]]:
     yield from zip(*(index.tolist() for index in cells), values.tolist(), strict=True)
 
 
-# ------------------------------------------------------------------------------------------
-# A graph on a canvas: places of its vertices, the same in each run, its edges and vertices.
-
-
+# ---- A graph on a canvas: places of its vertices, the same in each run, its edges and vertices.
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent

@@ -50,10 +50,7 @@ def run(
 
 
 def end_all() -> None:
-    """End every process that this one has started, and theirs, and wait until they have ended.
-
-    For a process that is about to end: code that waits for a child then finds none.
-    """
+    """End every process that this one has started, and theirs, and wait until they have ended."""
     own = os.getpid()
     if not _descendants(own):
         return

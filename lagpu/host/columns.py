@@ -97,10 +97,7 @@ def listed(ptr: Array, at: Array) -> tuple[Array, Array]:
     return counts, shift + np.arange(len(shift))
 
 
-# ------------------------------------------------------------------------------------------
-# Distinct numbers of an array, by sorting.
-
-
+# ---- Distinct numbers of an array, by sorting.
 def distinct(values: Array) -> Array:
     """Return each number of an array of integers once, in ascending order.
 
@@ -123,10 +120,7 @@ def _first(xp: Any, ordered: Array) -> Array:
     return first
 
 
-# ------------------------------------------------------------------------------------------
-# A permutation that is computed and not stored, and looks random.
-
-
+# ---- A permutation that is computed and not stored, and looks random.
 class Permutation:
     """A permutation of ``0 .. 2**bits - 1``, for 0 to 64 bits.
 

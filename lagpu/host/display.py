@@ -43,10 +43,7 @@ _numbers = itertools.count()
 
 
 def own_name(x: Any) -> str:
-    """Return the name of an object; one without a name of its own is numbered now, as ``v_0``.
-
-    Two objects then differ in messages, and making an object costs nothing.
-    """
+    """Return the name of an object; one without a name of its own is numbered now, as ``v_0``."""
     if type(x.name) is Unnamed:
         x.name = f"{x.name}_{next(_numbers)}"
     return str(x.name)
@@ -99,9 +96,7 @@ def _object_html(x: Any, found: Any, shown: Callable[[Any], str]) -> str:
     return f"<div>{_title(f'{x.name}: {_facts(x)}')}{inside}</div>"
 
 
-# ------------------------------------------------------------------------------------ vectors
-
-
+# ---- vectors
 def _first_entries(v: Any) -> Any:
     """Return the first entries of a vector as (index, value) pairs, or why it cannot be read."""
 
@@ -147,9 +142,7 @@ def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> 
     return _table([_row(map(_index, indices)), _row(cells)])
 
 
-# ----------------------------------------------------------------------------------- matrices
-
-
+# ---- matrices
 def _preview(A: Any) -> Any:
     """Return the upper left entries as {(row, column): value}, or why A cannot be read."""
     B, transposed = getattr(A, "stored", A), getattr(A, "stored", A) is not A
@@ -200,9 +193,7 @@ def matrix_html(A: Any) -> str:
     return _object_html(A, _preview(A), shown)
 
 
-# ------------------------------------------------------------------- masks, calls, operators
-
-
+# ---- masks, calls, operators
 def mask_html(m: Any) -> str:
     """Return as HTML where a mask lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)

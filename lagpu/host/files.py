@@ -131,10 +131,7 @@ def os_errors_named(what: str, path: Path) -> Iterator[None]:
         raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
 
 
-# ------------------------------------------------------------------------------------------
-# Folders and files that only the user may change, for what is loaded and run.
-
-
+# ---- Folders and files that only the user may change, for what is loaded and run.
 FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH

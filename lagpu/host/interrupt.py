@@ -76,10 +76,7 @@ def is_command() -> bool:
 
 
 class uninterrupted:  # noqa: N801 (it is called as a function is)
-    """Has a KeyboardInterrupt raised after the ``with`` block, not in it.
-
-    What ends the process at once does so in the block too, and only the main thread is interrupted.
-    """
+    """Has a KeyboardInterrupt of the main thread raised after the ``with`` block, not in it."""
 
     __slots__ = ("_deferred", "_seen")
 

@@ -80,10 +80,7 @@ def speaks(error: BaseException) -> bool:
 
 
 def owner(error: BaseException) -> str:
-    """Return ``process 1 of 3: `` for an error of some processes that this one prints; or "".
-
-    Before processes can reach each other, an error of the first one counts as one of all.
-    """
+    """Return ``process 1 of 3: `` for an error of some processes that this one prints; or ""."""
     job = launched()
     if job is None or getattr(error, "process", None) is not None:
         return ""

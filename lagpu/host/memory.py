@@ -77,7 +77,6 @@ def _shared_bytes() -> int:
 
 
 def _process_bytes() -> list[int]:
-    """Return the bytes left under each limit of the process itself."""
     limits = [(resource.getrlimit(kind)[0], column) for kind, column in _LIMITS]
     if all(limit == resource.RLIM_INFINITY for limit, _ in limits):
         return []
@@ -126,10 +125,7 @@ def _left(folder: Path, limit: str, usage: str, cache: str) -> int | None:
     return max(0, int(ceiling) - used + int(counters.get(cache, 0)))
 
 
-# ------------------------------------------------------------------------------------------
-# Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices.
-
-
+# ---- Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices.
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -154,7 +150,6 @@ def mapped(
 
 
 def _cores() -> int:
-    """Return the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

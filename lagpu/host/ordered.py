@@ -57,10 +57,7 @@ class Graph:
 
 
 def ordered(graph: Graph, starts: Array, gone: Array = NONE) -> tuple[Array, Array]:
-    """Return the vertices in the order of a search from `starts`, (r,), and parents, (n,).
-
-    The search does not enter the vertices `gone`.
-    """
+    """Return the vertices in the order of a search from `starts` without `gone`, and parents."""
     from scipy.sparse import csgraph
 
     if len(gone):

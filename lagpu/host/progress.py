@@ -32,8 +32,7 @@ def bar(what: str, total: int | None = None, *, after: float = AFTER) -> Iterato
 
     Yields a function that is called with the number of steps done of `total`, and with ``what=``
     for another description. Without a total only the time is shown. Nothing is shown if stderr is
-    no terminal, in a process that another one of lagpu has started, or where the environment
-    variable ``LAGPU_PROGRESS`` is 0.
+    no terminal, in a process that another one of lagpu has started, or if ``LAGPU_PROGRESS`` is 0.
     """
     task = Task(what, total, after)
     try:
@@ -120,7 +119,6 @@ class _Display:
 
 
 def _display() -> _Display | None:
-    """Return a display where one is seen, else None."""
     beside = launched() is not None or parent_process() is not None
     if beside or os.environ.get(_VARIABLE) == "0":
         return None

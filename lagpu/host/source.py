@@ -26,10 +26,7 @@ _PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
 class Expression(NamedTuple):
-    """The source of an instruction: its first line, 0 if unknown, and its text on one line.
-
-    `text` is empty if the source cannot be read; `rest` follows the expression on its last line.
-    """
+    """The source of an instruction: line, text on one line, and the `rest` of its last line."""
 
     line: int
     text: str
@@ -37,10 +34,7 @@ class Expression(NamedTuple):
 
 
 def author(inside: int = 0) -> FrameType | None:
-    """Return the author's frame: the innermost one outside the notation.
-
-    The nearest `inside` callers of the caller are known to be inside the notation.
-    """
+    """Return the author's frame: the innermost outside the notation, beyond `inside` callers."""
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and is_notation(frame):
         frame = frame.f_back
@@ -76,10 +70,7 @@ def drops_an_error(frame: FrameType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def taken_by(code: CodeType, instruction: int) -> str:
-    """Return the name of the instruction that takes the value of another one, as ``"CALL"``.
-
-    Those that put more beside the value, such as further arguments, are passed over.
-    """
+    """Return the name of the instruction that takes the value of another, as ``"CALL"``."""
     for opcode in code.co_code[instruction + 2 :: 2]:
         name = dis.opname[opcode]
         if not name.startswith(_BESIDE):
@@ -196,10 +187,7 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
 
 @functools.lru_cache(maxsize=256)
 def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the beginning and the end of each ``for`` header in the file of `code`.
-
-    Both are (line, byte); the colon is left out.
-    """
+    """Return (line, byte) of the beginning and the end of each ``for`` header of a file."""
     return {
         (node.lineno, node.col_offset): (node.iter.end_lineno or 0, node.iter.end_col_offset or 0)
         for node in _nodes(code)

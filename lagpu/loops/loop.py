@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -30,13 +30,12 @@ from lagpu.core.recorder import (
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import Statement
+from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
 
 
 def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method ``self op other`` or ``other op self`` for ``operator.<name>``."""
     function = getattr(operator, name)
     if reflected:
         return lambda self, other: function(other, self._number())
@@ -44,13 +43,7 @@ def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
 
 
 class LastCount:
-    """A whole number that is fetched at its first use; it computes as an int does.
-
-    Parameters
-    ----------
-    fetch : callable
-        Returns the number; may wait for a device.
-    """
+    """A whole number that is fetched at its first use; it computes as an int does."""
 
     __slots__ = ("_fetch", "_known")
     __array_ufunc__ = None  # NumPy defers to our operators
@@ -105,9 +98,7 @@ class Counted:
         """Put the last value into the namespace: `last`, or what the loop has counted."""
         self._namespace[self._name] = LastCount(self._last) if last is None else last
 
-    def plan(
-        self, backend: Backend, recorder: Recorder, turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan(self, backend: Backend, recorder: Recorder, turns: ops.Turns) -> ops.Planned:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
         loop = _planned(backend, statements, turns)
@@ -133,14 +124,11 @@ class Counted:
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Loops that were recorded before: the statements of the record are reused on other objects.
+# ---- Loops that were recorded before: the statements of the record are reused on other objects.
 #
 # A body of lagpu statements alone means the same whenever its names do. If only vectors and
 # matrices differ, with the same types and shapes, all checks would pass again; so the new
 # handles replace the old ones, and the body does not run.
-
-
 _MOST = 512  # loops; then all are forgotten
 _known: dict[tuple[int, int], KnownLoop] = {}
 
@@ -221,11 +209,9 @@ def keep_known(
     _known[id(frame.f_code), line] = known
 
 
-# ------------------------------------------------------------------------------------------
-# Run a recorded body again and again: its statements wait for each other, or run by themselves.
-
-
-def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int = 0) -> int:
+# ---- Run a recorded body again and again: its statements wait for each other, or run by
+# themselves.
+def replay(backend: Backend, body: Statements, until: _Until, done: int = 0) -> int:
     """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
@@ -246,7 +232,7 @@ def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int
     return done
 
 
-def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
+def _count_idle(body: Statements, empty: Vector | Matrix) -> int:
     """Return how many statements at the start have no effect once `empty` has no entry."""
     for k, s in enumerate(body):
         desc = s.desc
@@ -256,14 +242,14 @@ def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
     return len(body)
 
 
-def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
+def _run(backend: Backend, statements: Statements, depth: int) -> None:
     for s in statements:
         now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
             run_statement(backend, now)
 
 
-# --------- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
+# ---- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
 def loop(
     *unnamed: Any,
     until_empty: Vector | Matrix | None = None,
@@ -410,12 +396,10 @@ class _Until(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no iteration at all."""
         return self.times == 0 or (self.empty is not None and not self.empty.nvals)
 
     @property
     def watched(self) -> Any:
-        """The vector or matrix of the condition, or None."""
         return self.unchanged if self.empty is None else self.empty
 
     def handles(self, done: int = 0) -> ops.Until:
@@ -516,18 +500,10 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 
 def _record_and_run(
-    backend: Backend,
-    until: _Until,
-    body: LoopBody,
-    fuse: bool,
-    counted: Counted | None,
-    learn: Callable[[list[Statement]], None],
-    done: int = 0,
-) -> Iterator[Any]:
-    """Record the body once and run the whole loop from the record; if impossible, iterate.
-
-    The first `done` iterations have run.
-    """
+    backend: Backend, until: _Until, body: LoopBody, fuse: bool,
+    counted: Counted | None, learn: Callable[[list[Statement]], None], done: int = 0,
+) -> Iterator[Any]:  # fmt: skip
+    """Record the body once and run all but the first `done` iterations from it, or iterate."""
     if until.is_over:
         backend.last_loop = "no iteration"
         return
@@ -562,13 +538,9 @@ def _record_and_run(
 
 
 def _run_record(
-    recorder: Recorder,
-    until: _Until,
-    body: LoopBody,
-    fuse: bool,
-    counted: Counted | None,
-    done: int,
-) -> bool:
+    recorder: Recorder, until: _Until, body: LoopBody,
+    fuse: bool, counted: Counted | None, done: int,
+) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + recorder.temporaries:
@@ -597,13 +569,8 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
     return "a line of the body writes nothing"
 
 
-def run_recorded(
-    recorder: Recorder, turns: ops.Until | ops.Sweep, counted: Counted | None = None
-) -> bool:
-    """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
-
-    The statements of the recorder are those that are left to run.
-    """
+def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None = None) -> bool:
+    """Run what is left of a recorded loop or sweep as one program; False if it is rejected."""
     backend = recorder.backend
     _fetch_scalars(recorder.statements, backend.device)
     plan = partial(_planned, backend, recorder.statements, turns)
@@ -621,7 +588,7 @@ def run_recorded(
         raise
 
 
-def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
+def _fetch_scalars(statements: Statements, device: Any) -> None:
     """Bring scalars that another device holds to the host: this one cannot read its memory.
 
     Call it without a lock: it takes the other's lock.
@@ -633,9 +600,7 @@ def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
                 x.get()
 
 
-def _planned(
-    backend: Backend, body: Sequence[Statement], turns: ops.Until | ops.Sweep
-) -> ops.FusedLoop | ops.Rejection:
+def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planned:
     """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
     ends = None if isinstance(turns, ops.Sweep) else turns.holds
     if ends is not None and all(s.out is not ends for s in body):
@@ -643,11 +608,8 @@ def _planned(
     return backend.plan_loop(body, turns)
 
 
-def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejection]) -> bool:
-    """Plan a loop and run it as one program; return False if the plan is a rejection.
-
-    `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
-    """
+def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
+    """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
     observer = current_observer()
     with backend.lock:  # what a plan has found holds until the loop has run
         if observer is not None:
@@ -664,8 +626,6 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejectio
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    """Iterate over a loop that Python runs, from iteration `done` on."""
-
     def counted() -> Iterator[int]:
         empty, unchanged, times, _ = until
         turn = done
@@ -693,7 +653,7 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
         observer.level = outer
 
 
-# --------- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole
+# ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole
 Pair = tuple[Any, Any]
 Array = np.ndarray[Any, Any]
 

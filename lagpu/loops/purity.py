@@ -72,8 +72,7 @@ class Impure(Exception):
 def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     """Return the body of the ``for`` statement whose iterable `frame` is calling now.
 
-    The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
-    two vectors.
+    The iterable is a call of `callee`: ``loop`` yields a counter, ``sweep`` two vectors.
     """
     body = _read(frame.f_code, frame.f_lineno, callee)
     if not body.statements:
@@ -114,13 +113,9 @@ def _count(lines: tuple[Any, ...], local: Any, outer: dict[str, Any]) -> int:
 
 
 def _why_not(
-    name: str,
-    uses: set[str],
-    found: Any,
-    local: dict[str, Any],
-    outer: dict[str, Any],
-    counter: str = "",
-) -> str:
+    name: str, uses: set[str], found: Any, local: dict[str, Any],
+    outer: dict[str, Any], counter: str = "",
+) -> str:  # fmt: skip
     """Return why what a name refers to may not be used so, or an empty string.
 
     `counter` is a name that a function must not read.
@@ -185,7 +180,6 @@ def backend_of(body: LoopBody, frame: FrameType) -> Any:
 
 
 def _backends(objects: Iterable[Any]) -> dict[int, Any]:
-    """Return the backends of the vectors and matrices among some objects, each once."""
     return {id(x.backend): x.backend for x in objects if isinstance(x, (Vector, Matrix))}
 
 
@@ -311,7 +305,6 @@ def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
 
 
 def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
-    """Return the names that a ``for`` statement assigns: one for a loop, two for a sweep."""
     named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
     if named is None or named.split(".")[-1] != callee:
         raise Impure(f"{callee}(...) is wrapped in another call")
@@ -408,7 +401,6 @@ _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
-    """Return the body of a ``for`` statement."""
     names, written = Names(), dict[str, None]()
     lines = _check_lines(loop.body, targets[0] if callee == "loop" else "", names, written)
     for name in () if callee == "loop" else targets:
@@ -505,8 +497,7 @@ def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
 def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> None:
     """Collect the names of an expression without side effects, or raise `Impure`.
 
-    It `may` be the counter, or arithmetic with it, where a statement takes a number: that is then
-    recorded as a formula.
+    It `may` be the counter, or a formula with it, where a statement takes a number.
     """
     if isinstance(node, ast.Constant):
         return

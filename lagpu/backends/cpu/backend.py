@@ -54,9 +54,7 @@ class CpuMeter:
                 found = found._replace(edges=edges, bytes=int(moved))
             return lambda: found
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
@@ -172,9 +170,7 @@ class CpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
         return csgraph.plan_whole(body, turns)
 
     def batch_size(
@@ -214,14 +210,9 @@ class CpuBackend:
         return out
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> Box:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> Box:  # fmt: skip
         _require(_FROM_COO, len(rows), 0, dtype, "from_coo")
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
@@ -238,14 +229,9 @@ class CpuBackend:
         return boxed(A, dtype)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> Box:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> Box:  # fmt: skip
         _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
         if np.ndim(values) == 0:
             values = dtype.numpy.type(values)
@@ -357,13 +343,8 @@ class CpuBackend:
         return A.may_transpose
 
 
-def _require(
-    cost: tuple[int, int, int], nvals: int, ncols: int, dtype: DType | None, what: str
-) -> None:
-    """Raise `OutOfMemory` if making or reading a matrix takes more than is free.
-
-    `dtype` is that of the values; None if there is one value for all entries.
-    """
+def _require(cost: Sequence[int], nvals: int, ncols: int, dtype: DType | None, what: str) -> None:
+    """Raise `OutOfMemory` if a matrix takes more than is free; no `dtype` is one value for all."""
     if nvals + ncols >= _LARGE:
         entry, value, vertex = cost
         width = 0 if dtype is None else value * dtype.numpy.itemsize

@@ -62,9 +62,7 @@ def _least(A: Box) -> int:
     return max(LEAST, _size(A) // PER_ITERATION)
 
 
-def plan_whole(
-    body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-) -> WholeLoop | ops.Rejection:
+def plan_whole(body: ops.Statements, turns: ops.Turns) -> WholeLoop | ops.Rejection:
     """Return the end of a loop, or why csgraph does not find it."""
     finders: tuple[Callable[..., WholeLoop | ops.Rejection], ...] = (_search, _relaxation)
     if isinstance(turns, ops.Sweep):
@@ -142,7 +140,7 @@ def _empty(x: Box) -> tuple[Box, Box]:
 
 
 # ----------------------------------------------------------------------------------------- searches
-def _search(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
+def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection:
     """Search breadth-first: the mask's vertices are as if they were not there."""
     found = match_search(body, until.empty)
     if isinstance(found, ops.Rejection):
@@ -234,7 +232,7 @@ class Steps:
 
 
 # -------------------------------------------------------------------------------------- relaxations
-def _relaxation(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
+def _relaxation(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection:
     """Find distances by Dijkstra's algorithm, in FP64; its order of edges is as good as any."""
     f: Any = until.empty
     limit = math.inf
@@ -281,7 +279,7 @@ def _dense(x: Box) -> Array:
 def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box, limit: float) -> bool:
     """Whether no edge out of a vertex of `known` gives a number that neither vector has.
 
-    The marks of `worse` must be those of the numbers that are no better.
+    `worse` has the marks of the numbers that are no better.
     """
     marked = np.zeros(graph.n, bool)
     indices, values = _entries(worse)
@@ -308,7 +306,7 @@ def _distances(graph: Graph, starts: Array, numbers: Array, limit: float) -> Arr
 
 
 # ------------------------------------------------------------------------------------- dependencies
-def _dependencies(body: Sequence[ops.Statement], turns: ops.Sweep) -> WholeLoop | ops.Rejection:
+def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rejection:
     """Solve for the dependencies of a source, which the sweep of betweenness adds up."""
     here, above, found = turns
     operations: list[Any] = [s.operation for s in body]
@@ -363,7 +361,7 @@ def _dependencies(body: Sequence[ops.Statement], turns: ops.Sweep) -> WholeLoop 
 
 
 # --------------------------------------------------------------------------------------- components
-def _components(body: Sequence[ops.Statement], until: ops.Until) -> WholeLoop | ops.Rejection:
+def _components(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection:
     """Label components as FastSV does: by the least vertex of each."""
     f: Any = until.unchanged
     if until.times is not None or len(body) != 5 or not isinstance(body[1].operation, ops.Multiply):

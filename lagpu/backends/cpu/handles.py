@@ -108,7 +108,6 @@ class Box:
 
     @property
     def size(self) -> int:
-        """The size of a vector."""
         return self.shape[0]
 
     @property
@@ -130,7 +129,6 @@ def made(dtype: DType, *shape: int) -> Any:
 
 @functools.cache
 def _dtype(dtype: DType) -> Any:
-    """Return python-graphblas' type."""
     return gb.dtypes.lookup_dtype(dtype.name)
 
 
@@ -141,7 +139,6 @@ def method(kind: str, name: str) -> Any:
 
 
 def check(info: int, what: str) -> None:
-    """Turn a GraphBLAS status into an error."""
     if not info:
         return
     if info == lib.GrB_OUT_OF_MEMORY:
@@ -249,7 +246,6 @@ def c_function(name: str, dtype: DType) -> Any:
 def descriptor(
     replace: bool, structure: bool, complement: bool, transpose: str = "", method: int = 0
 ) -> Any:
-    """Return a descriptor, made once; `transpose` is ``""``, ``"T0"``, ``"T1"`` or ``"T0T1"``."""
     handle = ffi.new("GrB_Descriptor*")
     check(lib.GrB_Descriptor_new(handle), "descriptor")
     for field, value in (
@@ -269,7 +265,6 @@ _DESCRIPTORS: list[Any] = []  # the cached ones, which their owners would free
 
 
 def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
-    """Return (C pointer, length, owner) of an index list; None means all."""
     if indices is None:
         return lib.GrB_ALL, size, None
     owner = np.ascontiguousarray(indices, np.uint64)
@@ -277,7 +272,6 @@ def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
 
 
 def c_scalar(number: Any, dtype: DType) -> Box:
-    """Return a GraphBLAS scalar."""
     box = Box(gb.Scalar(dtype.name, is_cscalar=False), dtype)
     check(c_function("Scalar_setElement", dtype)(box.handle, number.item()), "setElement")
     return box
@@ -354,13 +348,11 @@ def typed_operator(op: Operator, domain: DType) -> Any:
 
 @functools.cache
 def binary_operator(op: BinaryOp, left: DType, right: DType) -> Any:
-    """Return the C operator for operands of these types."""
     return typed_operator(op, op.types(left, right)[0]).gb_obj
 
 
 @functools.cache
 def c_monoid(monoid: Monoid, dtype: DType) -> Any:
-    """Return the C monoid for operands of this type."""
     domain = monoid.types(dtype)[0]
     found = None if monoid.registered else getattr(gb.monoid, monoid.name)
     if found is not None and gb.dtypes.lookup_dtype(domain.name) in found.types:

@@ -47,7 +47,6 @@ class Counts:
 
 
 def counts_of(A: Box) -> Counts:
-    """Return the counts of a matrix."""
     if A.counts is None:
         A.counts = Counts(A)
     found: Counts = A.counts
@@ -67,7 +66,6 @@ def degrees(A: Box, by_row: bool) -> Any:
 
 
 def longest(A: Box, by_row: bool) -> int:
-    """Return the entries of the longest row, or of the longest column."""
     most: dict[bool, int] = counts_of(A).most
     if by_row not in most:
         most[by_row] = int(degrees(A, by_row).reduce("max").new().value or 0)
@@ -80,7 +78,7 @@ def degree_sum(A: Box, u: Box, by_row: bool) -> int:
     return int(met.value or 0)
 
 
-# ---------------------------------------------------------------------------- the transpose
+# ---- the transpose
 def transposed(A: Box) -> Box | None:
     """Return the transpose of a matrix if it is there; a symmetric matrix is its own."""
     return A if A.symmetric else A.transposed
@@ -115,7 +113,6 @@ def make_transposed(A: Box) -> Box:
 
 
 def transpose_of(A: Box) -> Box:
-    """Return a new matrix, the transpose."""
     if counts_of(A).nvals >= _LARGE:
         require(_bytes(A), "transpose")
     new = gb.Matrix(A.dtype.name, *A.shape[::-1])
@@ -127,7 +124,6 @@ def transpose_of(A: Box) -> Box:
 
 
 def _bytes(A: Box) -> int:
-    """Return the bytes that making the transpose takes."""
     return counts_of(A).nvals * (_ENTRY + A.width) + _VERTEX * sum(A.shape)
 
 
@@ -141,7 +137,7 @@ def memory_of(A: Box) -> str:
     return ", ".join(held)
 
 
-# ------------------------------------------------------------------------- forms of vectors
+# ---- forms of vectors
 @contextmanager
 def stored_as_bitmap(v: Box) -> Iterator[None]:
     """Store a vector as bitmap or full, and let SuiteSparse choose its form again afterwards."""
@@ -164,8 +160,7 @@ def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
     return stored_as_bitmap(w)
 
 
-# ------------------------------------------------------------------------------------------
-# The direction of a product of matrix and vector: push or pull, with the reason in numbers.
+# ---- The direction of a product of matrix and vector: push or pull, with the reason in numbers.
 #
 # SuiteSparse has a method for either direction, and by itself takes the one that suits the form
 # in which the matrix is stored: by rows, ``u @ A`` is pushed and ``A @ u`` pulled. The other
@@ -201,12 +196,10 @@ class Plan(NamedTuple):
 
     @property
     def kernel(self) -> str:
-        """The method of SuiteSparse."""
         return _METHODS[self.direction]
 
     @property
     def reason(self) -> str:
-        """Why, in numbers."""
         return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
 
 
@@ -256,10 +249,7 @@ class Numbers:
         return Plan("pull" if pulls else "push", why, edges, self.nvals)
 
     def by_edges(self, alpha: float) -> Plan:
-        """Pull if few edges are left beside the frontier's.
-
-        Edges are counted only if they may be that many: a deep search has few in each level.
-        """
+        """Pull if few edges are left beside the frontier's; counted only if they may be many."""
         alpha = alpha if self.alpha is None else self.alpha
         unexplored = self.unexplored
         most = self.nvals * longest(self.A, self.by_row)
@@ -338,9 +328,7 @@ POLICIES: dict[str, Policy] = {
 }
 
 
-@functools.lru_cache(maxsize=256)
-def _policy_of(text: str) -> tuple[str, dict[str, Any]]:
-    return find_policy(POLICIES, text)
+_policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
 
 def _without_transpose(A: Box, plan: Plan) -> Plan:
@@ -367,7 +355,7 @@ def after(A: Box, plan: Plan, before: Search | None) -> Search:
     return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
 
 
-# --------------------------------- Statements as calls of the C library, on vectors and on matrices
+# ---- Statements as calls of the C library, on vectors and on matrices
 def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> None:
     """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
@@ -379,7 +367,6 @@ def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> No
 
 
 def element(x: Box, index: tuple[int, ...]) -> Any:
-    """Return the value at an index or two, or None."""
     value = handles.place_for(x.dtype)
     info = c_function(f"{x.kind}_extractElement", x.dtype)(value, x.handle, *index)
     if info == lib.GrB_NO_VALUE:
@@ -389,7 +376,6 @@ def element(x: Box, index: tuple[int, ...]) -> Any:
 
 
 def reduced(u: Box, monoid: Monoid) -> Any:
-    """Return the sum of all entries, at least one."""
     result = monoid.types(u.dtype)[1]
     value = handles.place_for(result)
     call = c_function(f"{u.kind}_reduce", result)
@@ -398,10 +384,7 @@ def reduced(u: Box, monoid: Monoid) -> Any:
 
 
 def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
-    """Return the matrix of `SelectionToMatrix`.
-
-    GraphBLAS takes over arrays of the transpose by rows, so the transpose needs no sorting.
-    """
+    """Return the matrix of `SelectionToMatrix`, from arrays of the transpose, which are sorted."""
     indices, values = f.gb.to_coo()
     inside = (values >= 0) & (values < nrows)
     rows = values[inside].astype(np.uint64)
@@ -415,7 +398,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
     return made if transposed else transpose_of(made)
 
 
-# ----------------------------------------------------------------------------------------- Products
+# ---- Products
 def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = None) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
     A, u, product = op.matrix, op.operand, op.product
@@ -469,10 +452,7 @@ def _threads(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan) -> int:
 
 
 def _call(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, how: Any) -> Any:
-    """Return the status of the call.
-
-    `how` is (whether the matrix is transposed, method, threads): 0 are SuiteSparse's own number.
-    """
+    """Return the status of the call by `how`: (whether A is transposed, method, threads or 0)."""
     transpose, method, threads = how
     semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)
@@ -513,7 +493,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     return out
 
 
-# -------------------------------------------------- Other statements, on vectors and matrices alike
+# ---- Other statements, on vectors and matrices alike
 def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:

@@ -103,14 +103,12 @@ def crashes_on_full(desc: Descriptor, u: Box) -> bool:
 def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
     """Return True for an output that is written as a whole and is not an operand: `empty` it first.
 
-    SuiteSparse 9.4.5 writes out of bounds when it combines two vectors into a full one of equal
-    values.
+    SuiteSparse 9.4.5 writes out of bounds as it combines vectors into a full one of equal values.
     """
     return desc.mask is None and desc.accum is None and w is not u and w is not v
 
 
 def empty(w: Box) -> None:
-    """Clear a vector or matrix."""
     check(handles.method(w.kind, "clear")(w.handle), "clear")
 
 

@@ -6,26 +6,14 @@ __all__ = ["GpuBackend", "make_gpu", "make_sim"]
 
 
 def make_gpu(index: int = 0) -> GpuBackend:
-    """Return the backend on a CUDA device.
-
-    Raises
-    ------
-    BackendUnavailable
-        If CuPy or a device is missing.
-    """
+    """Return the backend on a CUDA device, or raise `BackendUnavailable`."""
     from lagpu.backends.gpu.device.cuda import CudaDevice
 
     return GpuBackend(f"gpu:{index}" if index else "gpu", CudaDevice(index))
 
 
 def make_sim(index: int = 0) -> GpuBackend:
-    """Return the backend on a simulated device; one number is one device.
-
-    Raises
-    ------
-    BackendUnavailable
-        If there is no C++ compiler.
-    """
+    """Return the backend on a simulated device, of one number one; it needs a C++ compiler."""
     from lagpu.backends.gpu.device.sim import SimDevice
 
     name = f"sim:{index}" if index else "sim"

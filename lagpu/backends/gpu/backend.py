@@ -113,9 +113,7 @@ class GpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", *memory]
 
-    def plan_loop(
-        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.FusedLoop | ops.Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> ops.Planned:
         return plan_loop(self.runtime.counters, body, turns)
 
     def batch_size(
@@ -154,28 +152,18 @@ class GpuBackend:
         return v
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> MatrixHandle:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> MatrixHandle:  # fmt: skip
         counters = self.runtime.counters
         few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> MatrixHandle:
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> MatrixHandle:  # fmt: skip
         made = forms.from_csc(self.device, col_ptr, row_idx, values, dtype, shape)
         made.symmetric = symmetric
         return MatrixHandle(made)
@@ -272,7 +260,6 @@ class GpuBackend:
         return forms.equals_transpose(A.csc())
 
     def wait(self, x: Handle) -> None:
-        """See `Backend`: the work of a device ends in the order in which it began."""
         self.device.synchronize()
 
     # ----------------------------------------------------------------------- objects: changed

@@ -35,7 +35,7 @@ class DeviceLoop(ops.FusedLoop, Protocol):
         """Whether its kernel writes records; else the loop is timed as a whole."""
 
     @property
-    def statements(self) -> Sequence[ops.Statement]:
+    def statements(self) -> ops.Statements:
         """The loop's body."""
 
     def run(self, log: LoopLog | None = None) -> None:
@@ -84,10 +84,7 @@ class LoopLog:
         self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Note that a loop was launched; return what fetches its records.
-
-        The first record is that of its beginning; there is none if none fitted.
-        """
+        """Note that a loop was launched; return what fetches its records, the beginning's first."""
         number = self._launched
         self._launched += 1
 
@@ -152,8 +149,7 @@ class SearchTraffic(NamedTuple):
     assigned: list[int]  #: Of a value that each of the other statements assigns.
 
     @classmethod
-    def of(cls, statements: Sequence[ops.Statement]) -> SearchTraffic:
-        """Return it."""
+    def of(cls, statements: ops.Statements) -> SearchTraffic:
         product = next(s for s in statements if isinstance(s.operation, ops.Multiply))
         assigned = [value_bytes(s.out.dtype) for s in statements if s is not product]
         operation: Any = product.operation
@@ -206,7 +202,6 @@ class StatementTraffic(NamedTuple):
 
     @classmethod
     def of(cls, s: ops.Statement) -> StatementTraffic:
-        """Return it."""
         operation = s.operation
         seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
         values = sum(value_bytes(v.dtype) for v in seen.values())
@@ -251,24 +246,15 @@ Count = Callable[[], int]
 class SearchRows:
     """The rows of a search; each record covers all statements of one level.
 
-    Parameters
-    ----------
-    had : list of callable or None
-        For each assignment a callable that returns its output's entries before the loop, or None.
-    why : callable
-        Returns why a level went in its direction: ``why(record, how)`` with what the record before
-        says of how, 0 for the first.
-    traffic : SearchTraffic, optional
-        What a level moves; by default what the statements say, on one device.
+    `had` has for each assignment a callable that returns its output's entries before the loop, or
+    None; ``why(record, how)`` returns why a level went in its direction, with what the record
+    before says of how, 0 for the first; `traffic` is what a level moves.
     """
 
     def __init__(
-        self,
-        statements: Sequence[ops.Statement],
-        had: Sequence[Count | None],
-        why: Callable[[Any, int], str],
-        traffic: SearchTraffic | None = None,
-    ) -> None:
+        self, statements: ops.Statements, had: Sequence[Count | None],
+        why: Callable[[Any, int], str], traffic: SearchTraffic | None = None,
+    ) -> None:  # fmt: skip
         self._traffic = traffic or SearchTraffic.of(statements)
         self._had, self._why, self._count = had, why, len(statements)
         is_product = [isinstance(s.operation, ops.Multiply) for s in statements]
@@ -279,7 +265,6 @@ class SearchRows:
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
-        """Yield the rows."""
         product, traffic, assigns_after = self._product, self._traffic, self.assigns_after
         before = [0 if count is None else count() for count in self._had]
         last, reached, how = list(before), 0, 0
@@ -357,27 +342,16 @@ def _why_edges(r: Any, frontier_edges: Any, entries: Any, factor: int) -> str:
 class ProgramRows:
     """The rows of a generated loop, with a record for each statement and iteration.
 
-    Parameters
-    ----------
-    inputs : list
-        For each statement the vector or scalar whose entries are the row's input.
-    counts : dict
-        By a vector's ``id``, a callable that returns its entries before the loop.
-    bounds : dict
-        For each product of a matrix (entries, factor): it pulls where the frontier edges times the
-        factor exceed the entries.
-    why : dict
-        For each product why it has no direction to choose, where it has none.
+    `inputs` has for each statement the vector or scalar whose entries are the row's input, `counts`
+    by a vector's ``id`` a callable that returns its entries before the loop. A product of a matrix
+    pulls where the frontier edges times the factor exceed the entries, (entries, factor) in
+    `bounds`; without a choice `why` says so.
     """
 
     def __init__(
-        self,
-        statements: Sequence[ops.Statement],
-        inputs: list[Any],
-        counts: dict[int, Count],
-        bounds: dict[int, tuple[int, int]],
-        why: dict[int, str],
-    ) -> None:
+        self, statements: ops.Statements, inputs: list[Any],
+        counts: dict[int, Count], bounds: dict[int, tuple[int, int]], why: dict[int, str],
+    ) -> None:  # fmt: skip
         self._traffic = [StatementTraffic.of(s) for s in statements]
         self._counts, self._bounds, self._why = counts, bounds, why
         self._writes = [id(s.out) for s in statements]
@@ -389,7 +363,6 @@ class ProgramRows:
         ]  # fmt: skip
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
-        """Yield the rows."""
         counts = {of: count() for of, count in self._counts.items()}
         made = Measured(0.0, None, kernel="fused", reason="a statement of one generated loop")
         for r, ms in _timed(records):
@@ -509,9 +482,7 @@ class GpuMeter:
 
         return measured
 
-    def run_loop(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
         now = Work()
         loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
@@ -525,9 +496,7 @@ class GpuMeter:
             return loop, None
         return loop, LoopMeasured(rows, lambda: now.measured(host_ms))
 
-    def _plan_and_run(
-        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
-    ) -> DeviceLoop | ops.Rejection:
+    def _plan_and_run(self, plan: Callable[[], ops.Planned]) -> DeviceLoop | ops.Rejection:
         loop = cast("DeviceLoop | ops.Rejection", plan())
         if not isinstance(loop, ops.Rejection):
             self._observer.timed = not loop.keeps_log
@@ -558,7 +527,6 @@ class GpuMeter:
         return found, host_ms
 
     def unrecorded(self) -> int:
-        """See `Meter`."""
         return 0 if self._log is None else self._log.lost
 
     def count(self, x: VectorStore | MatrixHandle | CscMatrix | BitmapMatrix) -> Callable[[], int]:
@@ -576,7 +544,6 @@ class GpuMeter:
                 self._compiled += self._device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`."""
         with self._device.alone():
             self._observer.leave()
             self._pool.observers.append(self._observer)

@@ -13,11 +13,9 @@ __all__ = ["GridBackend", "make", "make_in_job"]
 
 
 def make(
-    name: str,
-    places: Sequence[Backend],
-    grid: tuple[int, int] | None = None,
-    order: str | None = None,
-) -> GridBackend:
+    name: str, places: Sequence[Backend],
+    grid: tuple[int, int] | None = None, order: str | None = None,
+) -> GridBackend:  # fmt: skip
     """Return the grid of a piece on each of these places, all in this process; see `Pieces`."""
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()
@@ -25,13 +23,9 @@ def make(
 
 
 def make_in_job(
-    name: str,
-    job: Job,
-    pieces: int,
-    place_on: Callable[[int], Backend],
-    grid: tuple[int, int] | None = None,
-    order: str | None = None,
-) -> GridBackend:
+    name: str, job: Job, pieces: int, place_on: Callable[[int], Backend],
+    grid: tuple[int, int] | None = None, order: str | None = None,
+) -> GridBackend:  # fmt: skip
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
     `place_on` returns the backend on the device of a number on this host. If a process has no such

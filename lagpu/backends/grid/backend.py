@@ -22,11 +22,11 @@ from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.search import GridLoop, plan_loop, search_again, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
+from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped
-from lagpu.operations import FusedLoop, Operation, Rejection, Statement, Sweep, Until
+from lagpu.operations import Operation, Planned, Rejection, Statement
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -43,13 +43,9 @@ class Parts:
         self.homes = pieces.places
 
     def matrix(
-        self,
-        part: Callable[[Backend, Layout, int], ops.Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-        apart: bool = False,
-    ) -> GridHandle:
+        self, part: Callable[[Backend, Layout, int], ops.Handle], dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None, apart: bool = False,
+    ) -> GridHandle:  # fmt: skip
         by = self._pieces.layout(shape)
 
         def attempt(piece: tuple[int, int, Backend]) -> Any:
@@ -99,12 +95,9 @@ class Parts:
         return self._run("columns of parts", read, {"matrix": A})
 
     def reduced(
-        self,
-        work: Callable[[Backend, int], Array],
-        shape: tuple[int, int],
-        dim: int,
-        ufunc: np.ufunc,
-    ) -> Array:
+        self, work: Callable[[Backend, int], Array],
+        shape: tuple[int, int], dim: int, ufunc: np.ufunc,
+    ) -> Array:  # fmt: skip
         pieces = self._pieces
 
         def reduce() -> Array:
@@ -127,9 +120,7 @@ class Parts:
     @property
     def _on_own_gpus(self) -> bool:
         """Whether each of several local pieces has a GPU to itself."""
-        devices = {
-            id(home.device) for home in self.homes if home.device and home.device.xp is not np
-        }
+        devices = {id(x.device) for x in self.homes if x.device and x.device.xp is not np}
         return len(devices) == len(self.homes) > 1
 
     def _run(self, name: str, work: Callable[[], T], given: Given = pieces.NOTHING) -> T:
@@ -192,9 +183,7 @@ class GridMeter:
         finally:
             self._pieces.watch = None
 
-    def run_loop(
-        self, plan: Callable[[], FusedLoop | Rejection]
-    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+    def run_loop(self, plan: Callable[[], Planned]) -> tuple[Planned, LoopMeasured | None]:
         """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock():
             compiled, start = self._compile_ms(), time.perf_counter()
@@ -227,7 +216,6 @@ class GridMeter:
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`: what the places' meters found outside of statements."""
         found = [meter.stop() for meter in self._own]
         return lambda: _together([part() for part in found], 0.0, "")
 
@@ -237,7 +225,6 @@ class GridMeter:
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
-    """Return the measurement of a statement from those of its parts."""
     found = Measured(
         kernel_ms=ms,
         host_ms=ms,
@@ -284,13 +271,9 @@ class GridBackend:
     last_loop = ""
 
     def __init__(
-        self,
-        name: str,
-        engine: LocalEngine,
-        places: Sequence[Backend],
-        grid: tuple[int, int] | None = None,
-        order: str | None = None,
-    ) -> None:
+        self, name: str, engine: LocalEngine, places: Sequence[Backend],
+        grid: tuple[int, int] | None = None, order: str | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
         self.capabilities = places[0].capabilities._replace(
@@ -308,11 +291,10 @@ class GridBackend:
 
     @property
     def lock(self) -> AbstractContextManager[None]:
-        """See `Backend`: those of all places."""
         return self.pieces.lock()
 
     @property
-    def last_product(self) -> ProductPlan | None:
+    def last_product(self) -> Any:
         """See `Backend`: the choice of the first local piece."""
         return self.pieces.places[0].last_product
 
@@ -324,7 +306,7 @@ class GridBackend:
             self._execute_whole(statement)
             return
         if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = program.plan_program(self.pieces, [statement], Until(times=1), "")
+            loop = program.plan_program(self.pieces, [statement], ops.Until(times=1), "")
             if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
@@ -378,12 +360,12 @@ class GridBackend:
             )
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
         again = search_again(self.pieces, body, turns)
         if again is not None:
             return again
         named = systems.without_system(body)[1] is not None
-        if not (named or isinstance(turns, Sweep) or self.pieces.watch):  # a trace has pieces' logs
+        if not (named or isinstance(turns, ops.Sweep) or self.pieces.watch):  # a trace logs pieces
             one = program.plan_on_one(self.pieces, body, turns)
             if one is not None:
                 return one
@@ -428,18 +410,12 @@ class GridBackend:
         return self.pieces.empty(dtype, shape)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
-        """See `Backend`: each piece takes its entries from what every process has."""
         return self.pieces.vector_of(pieces.on_host(indices), pieces.on_host(values), dtype, size)
 
     def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> GridHandle:
+        self, rows: Any, cols: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], dup_op: BinaryOp | None,
+    ) -> GridHandle:  # fmt: skip
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         rows, cols, values = map(pieces.on_host, (rows, cols, values))
@@ -453,15 +429,9 @@ class GridBackend:
         return self.pieces.ordered(made)
 
     def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> GridHandle:
-        """See `Backend`: each piece takes its entries from what every process has."""
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
+        shape: tuple[int, int], symmetric: bool | None = None,
+    ) -> GridHandle:  # fmt: skip
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(pieces.on_host, (col_ptr, row_idx, values))
         data = values if np.ndim(values) else np.ones(len(row_idx), bool)
@@ -503,7 +473,6 @@ class GridBackend:
         return self.pieces.sent(given, v.dtype, (n, n))
 
     def diagonal(self, A: GridHandle, k: int, rows: Any = None) -> GridHandle:
-        """See `Backend`: each piece finds its part of it."""
         assert rows is None  # which only a piece is given
         m, n = A.shape
         size = max(0, min(m - max(-k, 0), n - max(k, 0)))
@@ -602,7 +571,6 @@ class GridBackend:
         v.count = 1 if before == 0 else None
 
     def vector_remove(self, v: GridHandle, i: int) -> None:
-        """See `Backend`: in place, as `vector_set`."""
         for place, part, at in self._owner_of(v, i):
             place.vector_remove(part, at)
 

@@ -51,14 +51,7 @@ class LocalEngine:
 
     Every process of a grid calls each method, in the same order. What a piece receives is in the
     order of the pieces, so that every process computes the same bits; it is read only, since pieces
-    of one process may share it.
-
-    Parameters
-    ----------
-    size : int
-        The number of pieces, at least 1.
-    devices : sequence of Device, optional
-        The device of each piece, if each has one whose memory kernels of the others can address.
+    of one process may share it. `devices` are those of the pieces, if all can be addressed.
     """
 
     alone = True  # whether all pieces are in this process
@@ -74,7 +67,6 @@ class LocalEngine:
 
     @property
     def turn(self) -> int:
-        """The number of the statement that runs."""
         return 0
 
     def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
@@ -113,10 +105,7 @@ class LocalEngine:
         return found
 
     def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
-        """Return zeroed memory of each local piece's device that those of all pieces can address.
-
-        `Device.why_apart` allows them. Every process calls it.
-        """
+        """Return zeroed memory of each local piece's device that all pieces can address."""
         own = [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in devices]
         where = [device.address(array) for device, array in zip(devices, own, strict=True)]
         return [Window(array, where) for array in own]
@@ -138,7 +127,7 @@ def _nbytes(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-# ----------------------------------------------------------------------------- MPI: arrays as bytes
+# ---- MPI: arrays as bytes
 _WORD = 8  # each array begins at a multiple of so many bytes, as the widest type needs
 
 
@@ -178,10 +167,7 @@ def _kinds(arrays: Arrays) -> list[tuple[str, int]]:
 
 
 class MpiEngine(LocalEngine):
-    """The pieces of a grid in the processes of a job, as many in each. See `LocalEngine`.
-
-    The local pieces have `devices` of these numbers on this host, from `first_device` on.
-    """
+    """The pieces of a grid in the processes of a job, on devices from `first_device` on."""
 
     alone = False
 
@@ -201,22 +187,18 @@ class MpiEngine(LocalEngine):
 
     @property
     def turn(self) -> int:
-        """See `LocalEngine`."""
         return self._processes.turn
 
     @property
     def is_silent(self) -> bool:
-        """See `Processes`."""
         return self._processes.is_silent
 
     def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
-        """See `LocalEngine`."""
         message = to_bytes(parts)
         self.sent += (self._processes.size - 1) * len(message)
         return [of for one in self._processes.gather(message) for of in from_bytes(one)]
 
     def gather_objects(self, given: Sequence[Any]) -> list[Any]:
-        """See `LocalEngine`."""
         return [x for of in self._processes.gather_objects(list(given)) for x in of]
 
     def exchange(
@@ -246,10 +228,7 @@ class MpiEngine(LocalEngine):
         ]
 
     def _line(self, among: tuple[tuple[int, ...], ...] | None) -> tuple[Sequence[int], Any]:
-        """Return the processes whose pieces are in groups with those here, and their communicator.
-
-        That is None for all processes, and for one.
-        """
+        """Return the processes in groups with those here, and their communicator or None."""
         processes = self._processes
         colours = [0 if among is None else rank for rank in range(processes.size)]
         for group in among or ():
@@ -261,10 +240,7 @@ class MpiEngine(LocalEngine):
         return ranks, None if alone else processes.line(tuple(colours))
 
     def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
-        """See `LocalEngine`; memory that no process uses any more is freed now.
-
-        That is not done before: others address it as long as they may.
-        """
+        """See `LocalEngine`; memory that no process uses any more is freed now, and not before."""
         used = [any(user() for user in users) for users, _, _ in self._windows]
         used = np.any(self.gather_objects([used] * self._pieces), axis=0).tolist()
         unused = [kept for kept, is_used in zip(self._windows, used, strict=True) if not is_used]
@@ -295,24 +271,18 @@ class MpiEngine(LocalEngine):
         return found
 
     def barrier(self, last: bool = False) -> None:
-        """See `LocalEngine`."""
         self._processes.agree(last)
 
     def all(self, holds: bool) -> bool:
-        """See `LocalEngine`."""
         return self._processes.all(holds)
 
     def group(self, pieces: int) -> MpiEngine:
-        """Return the engine of so many pieces that follow each other, for use inside `inside`.
-
-        ``pieces`` divides the number of all, and is a multiple of those of a process.
-        """
+        """Return the engine of so many pieces that follow each other, for use inside `inside`."""
         group = self._processes.group(pieces // self._pieces)
         return MpiEngine(group, self._pieces, self.devices[0])
 
 
-# ------------------------------------------------------------------------------------------
-# NCCL carries arrays of GPUs in several processes, MPI all else.
+# ---- NCCL carries arrays of GPUs in several processes, MPI all else.
 #
 # NCCL comes with CuPy (`cupy.cuda.nccl`), and is imported when a job has more than one GPU. Its
 # calls have no timeout, so each runs in a thread that is given up after `PATIENCE`; the
@@ -475,15 +445,12 @@ def _late(where: str, seconds: float) -> GridTimeout:
     )
 
 
-# -------------- Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it
+# ---- Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it
 _QUOTED = 80  # letters of a phrase in an error
 
 
 def engine(job: Job, pieces: int) -> MpiEngine:
-    """Return the engine of so many pieces in each process of this job.
-
-    It raises `BackendUnavailable` if mpi4py or its MPI library is missing or of another launcher.
-    """
+    """Return the engine of so many pieces in each process, or raise `BackendUnavailable`."""
     processes, place = _joined(job)
     return MpiEngine(processes, pieces, _first_device(place, pieces))
 
@@ -518,10 +485,7 @@ def _joined(job: Job) -> tuple[Processes, int]:
 
 
 def require_same(joined: MpiEngine, name: str, places: Sequence[Backend]) -> None:
-    """Raise `BackendUnavailable` on every process if one has another command, places or versions.
-
-    As in ``grid: process 1 has numpy 2.1.0, process 0 has numpy 2.4.1. ...``
-    """
+    """Raise `BackendUnavailable` everywhere if a process has other places or versions."""
     kinds = ", ".join(place.name.partition(":")[0] for place in places)
     libraries = versions.versions()
     del libraries["python"]  # decides no result

@@ -44,10 +44,7 @@ _COLLECTED = 40  # bytes of an entry without its values, as it is received, sort
 
 # -------------- Messages on the host: a set of positions, and their values, or the one value of all
 def packed(vertices: Array, size: int, form: str = "shorter") -> Array:
-    """Return a set of positions as a message: a list, or a bitmap up to the last one, of bytes.
-
-    Numbers of a list are u32, or u64 if there are more than 2**32 positions.
-    """
+    """Return a set of positions as a message: a list of u32 or u64, or bytes of a bitmap."""
     number = _number(size)
     end = int(vertices.max()) + 1 if len(vertices) else 0
     if form == "list" or (form == "shorter" and length(len(vertices), size) < -(-end // 8)):
@@ -78,7 +75,6 @@ def exchanged(
 
 
 def _number(size: int) -> np.dtype[Any]:
-    """Return the type of a number in a list."""
     return np.dtype(np.uint32 if size <= _NARROW else np.uint64)
 
 
@@ -98,10 +94,7 @@ def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
 
 
 def to_message(shape: tuple[int, ...], at: Arrays, values: Array, form: str = "shorter") -> Arrays:
-    """Return entries of a part of this shape as a message: distinct positions, and their values.
-
-    There is a value for each, or none. Values that are all the same bits are sent once.
-    """
+    """Return entries of a part of this shape as a message: equal values are sent once."""
     size = math.prod(shape)
     if size >= _NUMBERED:
         return (*at, values)
@@ -143,15 +136,9 @@ def whole(pieces: Pieces, x: GridHandle, what: str) -> list[Handle]:
 
 
 def spread(
-    pieces: Pieces,
-    x: GridHandle,
-    need: Need,
-    what: str,
-    dim: int = -1,
-    transposed: bool = False,
-    numbered: int | None = None,
-    form: str = "shorter",
-) -> list[Handle]:
+    pieces: Pieces, x: GridHandle, need: Need, what: str, dim: int = -1,
+    transposed: bool = False, numbered: int | None = None, form: str = "shorter",
+) -> list[Handle]:  # fmt: skip
     """Return, for each local piece, a handle of all that it needs of a vector or matrix.
 
     The handle is never written. `need` is of dimension `dim` of `x`, or of its transpose if
@@ -212,12 +199,7 @@ def spread(
 
 # ------------- Masks are sent to the pieces that find partial results, which then find no others
 def masks_for(
-    pieces: Pieces,
-    s: Statement,
-    need: Need,
-    expected: Sequence[float],
-    width: int,
-    share: bool,
+    pieces: Pieces, s: Statement, need: Need, expected: Sequence[float], width: int, share: bool
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
@@ -282,16 +264,9 @@ def pays(count: int, left_out: int, size: int, expected: float, width: int) -> b
 
 # ---------------------------------------- Partial results are sent to their owners, who add them up
 def folded(
-    pieces: Pieces,
-    local: Sequence[Operation],
-    need: Need,
-    monoid: Monoid,
-    s: Statement,
-    expected: Sequence[float],
-    width: int,
-    form: str = "shorter",
-    share: bool = True,
-) -> list[Operation]:
+    pieces: Pieces, local: Sequence[Operation], need: Need, monoid: Monoid, s: Statement,
+    expected: Sequence[float], width: int, form: str = "shorter", share: bool = True,
+) -> list[Operation]:  # fmt: skip
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
     A piece finds the part of the result's last dimension that it needs, by its `local` operation;
@@ -322,13 +297,9 @@ def folded(
 
 
 def _terms_on_host(
-    pieces: Pieces,
-    found: Sequence[Handle],
-    shape: tuple[int, ...],
-    need: Need,
-    dtype: DType,
-    form: str,
-) -> list[list[Handle]]:
+    pieces: Pieces, found: Sequence[Handle],
+    shape: tuple[int, ...], need: Need, dtype: DType, form: str,
+) -> list[list[Handle]]:  # fmt: skip
     """Return, for each local piece, what each of its group has found of its entries, if any."""
     own, given = pieces.layout(shape), []
     for k, p, place in pieces:
@@ -363,7 +334,6 @@ class Part(NamedTuple):
 
     @property
     def arrays(self) -> Arrays:
-        """The arrays to send."""
         return (self.where,) if self.values is None else (self.where, self.values)
 
 

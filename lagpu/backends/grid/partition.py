@@ -152,7 +152,6 @@ class Partition:
         return whole + (rest if blocks % self.pieces == piece else 0)
 
     def own(self, piece: int) -> Array:
-        """Return all indices of a piece, by position."""
         first = np.arange(piece * self.block, self.size, self.pieces * self.block, dtype=np.int64)
         found: Array = (first[:, None] + np.arange(self.block)).reshape(-1)[: self.count(piece)]
         if self.new is not None:
@@ -221,7 +220,6 @@ class Layout:
 
     @property
     def pieces(self) -> int:
-        """The number of pieces."""
         return math.prod(by.pieces for by in self.dims)
 
     def owner(self, *indices: Any) -> Any:
@@ -251,7 +249,6 @@ class Layout:
         return (*self.position(*indices), values)
 
     def shape(self, piece: int) -> tuple[int, ...]:
-        """Return the shape of a piece's part."""
         return self._shapes[piece]
 
     @functools.cached_property
@@ -310,7 +307,6 @@ class Need:
 
     @functools.cached_property
     def groups(self) -> list[list[int]]:
-        """For each part the pieces that need it."""
         return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
 
     def group(self, piece: int) -> list[int]:
@@ -360,12 +356,10 @@ class GridHandle:
 
     @property
     def size(self) -> int:
-        """Indices of a vector."""
         return self.shape[0]
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What the text of a program depends on."""
         return self.dtype, self.shape
 
     def knows(self, symmetric: bool) -> None:

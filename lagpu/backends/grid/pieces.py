@@ -42,19 +42,15 @@ Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
 
-# ---------------------------- One statement on all processes of a grid: done everywhere, or nowhere
+# ---- One statement on all processes of a grid: done everywhere, or nowhere
 def done_together(
-    engine: MpiEngine,
-    name: str,
-    work: Callable[[], T],
-    changes: Changes = (),
-    given: Given = NOTHING,
-) -> T:
+    engine: MpiEngine, name: str, work: Callable[[], T],
+    changes: Changes = (), given: Given = NOTHING,
+) -> T:  # fmt: skip
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
     Each process calls it. `work` calls collectives, and all synchronize once more after it, if it
-    did or there are changes; a process where it fails goes to the next synchronization and reports
-    that.
+    did or there are changes; a process where it fails reports that at the next one.
     """
     agreed = False
     engine.begin(name, given)
@@ -123,25 +119,14 @@ class _Locks:
 class Pieces:
     """The collectives, and a local backend, its *place*, for each piece of this process.
 
-    Parameters
-    ----------
-    engine : LocalEngine
-        The collectives.
-    places : sequence of Backend
-        The local backend of each local piece; several may share one.
-    grid : tuple of int, optional
-        The rows and columns of pieces; by default one column of all.
-    order : str, optional
-        The order in which indices are distributed: ``"random"``, or ``"degree"``; see `ordered`.
+    Several pieces may share a place. `grid` are the rows and columns of pieces, by default one
+    column; indices are distributed in the `order` ``"random"``, or ``"degree"``; see `ordered`.
     """
 
     def __init__(
-        self,
-        engine: LocalEngine,
-        places: Sequence[Backend],
-        grid: tuple[int, int] | None = None,
-        order: str | None = None,
-    ) -> None:
+        self, engine: LocalEngine, places: Sequence[Backend],
+        grid: tuple[int, int] | None = None, order: str | None = None,
+    ) -> None:  # fmt: skip
         self.engine = engine
         self.places = tuple(places)
         local = zip(engine.local, self.places, strict=True)
@@ -189,19 +174,15 @@ class Pieces:
         return partition.layout(shape, self.grid, new)
 
     def partition(self, size: int) -> Partition:
-        """Return the ownership of a vector's indices."""
         return self.layout((size,)).dims[0]
 
     def all_need(self, size: int) -> Need:
         """Return the need of all of a dimension on every piece."""
         return Need(Partition(size, 1, 1), (0,) * self.engine.size)
 
-    # ------------------------------------------------------------------------------ statements
+    # ---- statements
     def run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
-        """Do some work of a name, with every other process, then make its changes.
-
-        What is `given`, by name, must be the same in all of them.
-        """
+        """Do some work of a name, `given` the same in every process, then make its changes."""
         engine = self.engine
         if not isinstance(engine, MpiEngine) or self._changes is not None:  # the latter: nested
             return work()
@@ -242,7 +223,7 @@ class Pieces:
         else:
             self.watch(k, statement)
 
-    # ------------------------------------------------------------------------------ objects
+    # ---- objects
     def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
         """Return the handle of a vector or matrix of these parts."""
         made = GridHandle(parts, dtype, shape)
@@ -253,7 +234,6 @@ class Pieces:
         return made
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
-        """Return an empty vector or matrix."""
         by = self.layout(shape)
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
         return self.handle(parts, dtype, shape)
@@ -313,7 +293,6 @@ class Pieces:
         return made
 
     def nvals(self, x: GridHandle) -> int:
-        """Return the number of entries of the whole."""
         if x.count is not None:
             return x.count
         known: list[Any] = [getattr(part, "known", None) for part in x.parts]
@@ -332,7 +311,7 @@ class Pieces:
         self.change(lambda: setattr(A, "turned", turned))
         return turned
 
-    # ------------------------------------------------------------------------------ entries
+    # ---- entries
     def entries(self, x: GridHandle) -> list[Entries]:
         """Return the entries of each local part, by global index and in the part's order."""
         by, ndim = self.layout(x.shape), len(x.shape)
@@ -349,10 +328,7 @@ class Pieces:
     def sent(
         self, given: Sequence[Entries], dtype: DType, shape: Shape, by: Layout | None = None
     ) -> GridHandle:
-        """Return the vector or matrix of entries that any piece has; no two have the same index.
-
-        Its layout is that of its shape, unless it is given.
-        """
+        """Return the object of entries that any piece has; no two have the same index."""
         by = by or self.layout(shape)
         received = self.routed(given, [by.owner(*indices) for *indices, _ in given])
         parts = [
@@ -395,7 +371,7 @@ class Pieces:
         return found
 
 
-# ----------------------------------------------------------------------- entries of one place
+# ---- entries of one place
 def empty(place: Backend, dtype: DType, shape: Shape) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
@@ -411,7 +387,6 @@ def computed(place: Backend, operation: Operation, dtype: DType, shape: Shape) -
 
 
 def entries_of(place: Backend, x: Handle, ndim: int) -> Entries:
-    """Return the entries of one place's vector or matrix, by columns."""
     if ndim == 1:
         return place.vector_to_coo(x)
     col_ptr, rows, values = place.matrix_to_csc(x)
@@ -466,7 +441,7 @@ def by_columns(entries: Entries) -> Entries:
     return tuple(array[order] for array in entries)
 
 
-# --------------- Redistribute a matrix in the order of its vertices' degrees, from device to device
+# ---- Redistribute a matrix in the order of its vertices' degrees, from device to device
 DeviceArrays = tuple[Any, ...]
 _CHUNK = 1 << 24  # entries at a time
 _BYTES_IN_CHUNK = 80  # of an entry of these
@@ -562,8 +537,8 @@ def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
     return joined
 
 
-# ------------------------------------------------------------------------------------------
-# Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out sources.
+# ---- Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out
+# sources.
 #
 # A group has some pieces of a process, or some processes. Paper: Bernaschi and others 2018,
 # section 4.2.
@@ -627,17 +602,14 @@ class GridClusters:
 
     @property
     def apart(self) -> bool:
-        """See `Clusters`."""
         devices = [place.device for place in self._pieces.places]
         own = None not in devices and len({id(device) for device in devices}) == len(devices)
         return own and len(self.backends) > 1
 
     def run(self, work: Callable[[], T]) -> T:
-        """See `Clusters`."""
         return self._pieces.run("clusters", work)
 
     def inside(self, work: Callable[[], T]) -> T:
-        """See `Clusters`."""
         if self._group is None:
             return work()
         try:
@@ -648,7 +620,6 @@ class GridClusters:
             raise
 
     def copy(self, A: GridHandle, k: int) -> Handle:
-        """See `Clusters`."""
         return self.run(lambda: self._copy(A, k))
 
     def _copy(self, A: GridHandle, k: int) -> Handle:
@@ -683,7 +654,6 @@ class GridClusters:
         return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
     def total(self, parts: Sequence[Array]) -> Array:
-        """See `Clusters`."""
         first = self.numbers[0]
         given = [
             (parts[p // self._size - first] if p % self._size == 0 else np.zeros(0),)
@@ -693,12 +663,9 @@ class GridClusters:
         return functools.reduce(np.add, received)
 
 
-# ------------------------------------------------------------------------------------------
-# A copy of a graph's pattern for some sub-clusters.
+# ---- A copy of a graph's pattern for some sub-clusters.
 #
 # Each piece sends the entries of its part, some at a time, to the owners in every sub-cluster.
-
-
 def copied(
     pieces: Pieces, A: GridHandle, by: Layout, clusters: Sequence[int]
 ) -> dict[int, tuple[Array, Array]]:
@@ -743,14 +710,11 @@ def _by_column(lists: list[Arrays], shape: Shape) -> tuple[Array, Array]:
     return found.indptr.astype(np.int64), found.indices
 
 
-# ------------------------------------------------------------------------------------------
-# A copy of a graph's pattern on one device, made of the parts on all devices of this process.
+# ---- A copy of a graph's pattern on one device, made of the parts on all devices of this process.
 #
 # Where rows are not cut a part has whole columns, so each part's row indices are copied from
 # device to device, some at a time, and written where their columns are; only the numbers of the
 # columns pass through the host.
-
-
 def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     """Whether the parts of a matrix have whole columns, all on devices of this process."""
     engine = pieces.engine
@@ -761,10 +725,7 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
 def on_one_device(
     pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
 ) -> MatrixHandle:
-    """Return a matrix that `may_gather` allows on one piece's device, or its `pattern`, BOOL.
-
-    The caller holds the locks of the pieces.
-    """
+    """Return a matrix that `may_gather` allows on one device, or its pattern; it takes no lock."""
     assert isinstance(home, GpuBackend)
     device, by = home.device, pieces.layout(A.shape).dims[1]
     parts: list[CscMatrix] = [part.csc() for part in A.parts]

@@ -163,7 +163,7 @@ _END = "its end"  # the method of a process that has left its program
 
 
 class Processes:
-    """The processes of a job, over a communicator of MPI.
+    """The processes of a job, or a group `among` them, over a communicator of MPI.
 
     Before they send, processes synchronize: each gathers from all a header of 256 bytes with the
     statement that it runs, or the state *failed*. So a process that fails reports that at its next
@@ -175,28 +175,14 @@ class Processes:
     a header on every line, without waiting for one after the other, and then on all: so every one
     that waits learns of it, and each line has had as many calls in all of its processes.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Comm
-        A communicator of its own.
-    beside : int
-        The number of processes on this host, with this one.
-    chunk : int
-        The most bytes that one call of MPI sends or receives.
-    patience : float
-        Seconds for which a process that ends by an error waits for the others.
-    among : Processes, optional
-        All processes of the job, if these are a group.
+    `beside` processes are on this host; a call of MPI sends or receives `chunk` bytes at most; a
+    process that ends by an error waits for the others for `patience` seconds.
     """
 
     def __init__(
-        self,
-        comm: Any,
-        beside: int = 1,
-        chunk: int = _CHUNK,
-        patience: float = 5.0,
-        among: Processes | None = None,
-    ) -> None:
+        self, comm: Any, beside: int = 1, chunk: int = _CHUNK,
+        patience: float = 5.0, among: Processes | None = None,
+    ) -> None:  # fmt: skip
         self._comm = comm
         self.size: int = comm.Get_size()
         self.rank: int = comm.Get_rank()
@@ -246,7 +232,6 @@ class Processes:
         return self.turn > self._compared
 
     def all(self, holds: bool) -> bool:
-        """Return whether something holds in every process."""
         rows = self._synchronize(np.array([holds], np.uint8))
         return bool(rows[:, -_INLINE].all())
 
@@ -330,10 +315,7 @@ class Processes:
         return self._lines[colours]
 
     def exchange(self, messages: Sequence[Bytes], line: Any = None) -> list[Bytes]:
-        """Return the message of each process to this one; `messages` has those of this one.
-
-        They are of all processes, or of those of a line, in their order.
-        """
+        """Return the message of each process of a line, or of all, to this one, in their order."""
         comm = line or self._comm
         with uninterrupted():
             longest = max(map(len, messages))
@@ -444,10 +426,7 @@ class Processes:
             self._mpi(request.Wait)
 
     def _compare(self, headers: Any, message: Bytes, state: int) -> None:
-        """Take the error of a process; without one, raise that statements differ.
-
-        Arguments of one statement are compared first: a difference may have made a process fail.
-        """
+        """Take the error of a process, or raise that arguments or statements differ."""
         stopped = np.flatnonzero(headers["state"] != _GOING)
         alike = all((headers[name] == headers[name][0]).all() for name in _PLACE)
         if alike and (headers["given"] != headers["given"][0]).any():
@@ -565,7 +544,6 @@ class Processes:
             self._synchronize(*args)
 
     def abort(self) -> None:
-        """End all processes of the job."""
         self._comm.Abort(1)
 
 
@@ -574,7 +552,6 @@ def _headers(rows: Bytes) -> Any:
 
 
 def _text(error: BaseException) -> Bytes:
-    """Return the name and the message of an error, to be sent."""
     kind = "OutOfMemory" if isinstance(error, MemoryError) else type(error).__name__
     text = plain(" ".join(str(error).split()))
     if not isinstance(error, LagpuError):

@@ -39,12 +39,9 @@ _MOST_HELD = emit.Operands.most_held
 
 
 def plan_program(
-    pieces: Pieces, body: Sequence[Statement], turns: Until | Sweep, why: str
+    pieces: Pieces, body: ops.Statements, turns: ops.Turns, why: str
 ) -> GridProgram | Rejection:
-    """Return the generated loop of a body on all pieces, or why there is none.
-
-    The pieces can run one kernel; `why` it is no search.
-    """
+    """Return the generated loop of a body on all pieces, or why there is none; `why` no search."""
     statements, own = list(body), tuple[Handle, ...]()
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):
@@ -96,16 +93,11 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------------------
-# Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are relaxed
+# ---- Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are
+# relaxed
 # twice.
-
-
-def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
-    """Return the program of a relaxation over ``min_plus``, or None if the body is none.
-
-    See `search_grid.why_not_in_any_order` for what allows another order of the edges.
-    """
+def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
+    """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
         return None
@@ -149,7 +141,6 @@ class GridLevels:
         self.lowest, self.deepest = (0, -1) if lowest is None else (lowest, deepest or 0)
 
     def cut(self, d: int) -> GridHandle:
-        """See `lagpu.operations.Levels`."""
         made = self._pieces.empty(BOOL, self._levels.shape)
         at = self._levels.dtype.numpy.type(d)
         for k, _, place in self._pieces:
@@ -188,13 +179,9 @@ class GridProgram:
     name = PieceProgram.name
 
     def __init__(
-        self,
-        pieces: Pieces,
-        statements: Sequence[Statement],
-        until: Until,
-        why: str,
-        own: Sequence[Handle] = (),
-    ) -> None:
+        self, pieces: Pieces, statements: ops.Statements,
+        until: Until, why: str, own: Sequence[Handle] = (),
+    ) -> None:  # fmt: skip
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
         self._written, self._vectors = _vectors_of(statements, until)
@@ -206,13 +193,7 @@ class GridProgram:
         return sum(part.bytes_to_write for x in self._written for part in x.parts)
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        """Run the loop to its end, and wait for it.
-
-        Raises
-        ------
-        GridTimeout
-            If a device has waited too long for another one; nothing was written then.
-        """
+        """Run the loop to its end, and wait for it; `GridTimeout` if nothing was written."""
         pieces = self._pieces
         for s in self.statements:
             for x in (*(ref.scalar for ref in s.scalars), *operands_of(s.operation), s.out):
@@ -251,7 +232,6 @@ class GridProgram:
     def _run(
         self, programs: Sequence[PieceProgram], tables: Sequence[Any], sizes: Sequence[int]
     ) -> None:
-        """Launch the kernels of all pieces, and wait for them."""
         pieces = self._pieces
         written = []
         for program, (_, _, place) in zip(programs, pieces, strict=True):
@@ -345,7 +325,7 @@ class GridProgram:
 
 
 def _vectors_of(
-    statements: Sequence[Statement], until: Until
+    statements: ops.Statements, until: Until
 ) -> tuple[list[GridHandle], list[GridHandle]]:
     """Return the vectors that a loop writes or watches, and all that it names."""
     watched = [x for x in until[:2] if x is not None]
@@ -359,13 +339,11 @@ def _size(x: Any) -> int:
     return 0 if type(x) is ops.ScalarValue or _is_matrix(x) else int(x.size)
 
 
-# ------------------------------------------------------------------------------------------
-# One device alone, if it has room for a copy of the graph: each of the many levels of a deep graph
+# ---- One device alone, if it has room for a copy of the graph: each of the many levels of a deep
+# graph
 # is shorter than a barrier across devices; and its kernels for relaxations and for sums of a search
 # took half as long on one GPU as those of two pieces.
-
-
-def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
+def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 
     That is a search of a deep graph or one that adds up, or a relaxation. None where it is another
@@ -396,13 +374,9 @@ class OnOnePiece:
     """A loop on the first piece's device, whose results are sent to their owners."""
 
     def __init__(
-        self,
-        pieces: Pieces,
-        statements: Sequence[Statement],
-        until: Until,
-        A: GridHandle,
-        copy: Handle,
-    ) -> None:
+        self, pieces: Pieces, statements: ops.Statements,
+        until: Until, A: GridHandle, copy: Handle,
+    ) -> None:  # fmt: skip
         self._pieces, self.statements = pieces, statements
         self._written, vectors = _vectors_of(statements, until)
         self._whole = {id(x): _on_first(pieces, x) for x in vectors}
@@ -416,7 +390,6 @@ class OnOnePiece:
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        """Run the loop to its end."""
         with cast(Any, self._pieces.places[0].device).alone():
             cast(Any, self.inner).run()
         new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]

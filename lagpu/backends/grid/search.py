@@ -28,7 +28,7 @@ from lagpu.backends.grid.partition import GridHandle, Partition, become_all, nee
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
-from lagpu.operations import FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until
+from lagpu.operations import Planned, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
 BITS = 32  # of a word
@@ -111,7 +111,6 @@ class RowSlots(NamedTuple):
     room: int  #: Vertices of a list.
 
     def window_words(self, pieces: int, value_bytes: int) -> int:
-        """Return the u64 of a window."""
         rows, columns = self.sources // self.own, self.targets // self.own
         words = self.sources + columns * self.own + self.targets + MOST_PEERS
         words += (rows + columns) * self.room + (BITS * self.targets if value_bytes else 0)
@@ -139,7 +138,6 @@ class Kind(NamedTuple):
 
 
 def _long(system: systems.System) -> bool:
-    """Whether lists of a system may have all vertices."""
     return system.messages in ("list", "direction")
 
 
@@ -349,7 +347,6 @@ class PieceSpace:
 
 
 def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
-    """Return alpha and beta."""
     if kind.system is None or kind.system is systems.AUTO:
         return space.alpha(kind), beta_of(kind.sums)
     return kind.system.alpha, kind.system.beta
@@ -371,10 +368,7 @@ _RULES = {"edges": "kByEdges", "ratio": "kByUnvisited", "push": "kOnlyPushes"}
 class RowsPiece(PieceSpace):
     """The same for a piece in rows and columns, whose part has some of the rows: its sources.
 
-    Attributes
-    ----------
-    names : array of INT32 or None
-        The vertex that each source is in another order; the `_Space` sets them, for parents.
+    `names` has the vertex that each source is in another order; the `_Space` sets it, for parents.
     """
 
     def _own_arguments(
@@ -431,9 +425,7 @@ def searches(pieces: Pieces) -> bool:
     return all(isinstance(place, GpuBackend) for place in pieces.places)
 
 
-def plan_loop(
-    pieces: Pieces, statements: Sequence[Statement], turns: Until | Sweep
-) -> FusedLoop | Rejection:
+def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
     """Return the search that runs a loop on all pieces as one kernel, or why there is none.
 
     The product may name a paper's system.
@@ -604,7 +596,6 @@ class _Space:
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
-        """Return the threshold for a pull."""
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
@@ -622,18 +613,13 @@ class GridLoop:
     """A search that one kernel runs on the devices of all pieces together; see `FusedLoop`.
 
     Like a statement, it makes new parts, which the handles take once all devices have ended. The
-    caller holds the locks of all places. The body is on handles of the grid; `times` bounds the
-    iterations.
+    caller holds the locks of all places. The body is on handles of the grid.
     """
 
     def __init__(
-        self,
-        pieces: Pieces,
-        body: match.SearchBody,
-        times: int | None,
-        system: systems.System | None = None,
-        name: str = systems.SPACE,
-    ) -> None:
+        self, pieces: Pieces, body: match.SearchBody, times: int | None,
+        system: systems.System | None = None, name: str = systems.SPACE,
+    ) -> None:  # fmt: skip
         self._pieces, self._body, self._times = pieces, body, times
         self.system, self.name, self.statements = system, name, body.statements
         count = pieces.engine.size if system is None else " x ".join(map(str, pieces.grid))
@@ -648,14 +634,9 @@ class GridLoop:
         return sum(part.bytes_to_write for x in written for part in x.parts)
 
     def run(self, logs: Sequence[profile.LoopLog] = ()) -> None:
-        """Run the loop to its end, and wait for it.
+        """Run the loop to its end, and wait for it; `GridTimeout` leaves all as it was.
 
         With a log of each piece's device the kernels write records, and `rows` returns its rows.
-
-        Raises
-        ------
-        GridTimeout
-            If a device has waited too long for another one; nothing was written then.
         """
         if self._times == 0:
             return
@@ -707,9 +688,7 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(
-        self, peers: Peers, launches: Any, logs: Sequence[Array], lasts: bool
-    ) -> list[Array]:
+    def _launched(self, peers: Peers, launches: Any, logs: list[Array], lasts: bool) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
@@ -755,13 +734,9 @@ class GridLoop:
         return space, space.kinds.setdefault(kind.structure, kind)
 
     def _rows_of(
-        self,
-        body: match.SearchBody,
-        space: _Space,
-        kind: Kind,
-        had: list[list[Count | None]],
-        logs: Sequence[profile.LoopLog],
-    ) -> Callable[[], list[LoopRow]]:
+        self, body: match.SearchBody, space: _Space, kind: Kind,
+        had: list[list[Count | None]], logs: Sequence[profile.LoopLog],
+    ) -> Callable[[], list[LoopRow]]:  # fmt: skip
         A: Any = body.A
         n, first = space.n, A.parts[0].csc()
         alpha, beta = _thresholds(space, kind)
@@ -859,9 +834,7 @@ def _sent(messages: Sequence[tuple[str, int, int]]) -> tuple[Sent, ...]:
     return tuple(found)
 
 
-def _merged(
-    levels: Sequence[Array], barriers: Sequence[Array], had: Any, assigns_after: bool
-) -> Array:
+def _merged(levels: list[Array], barriers: list[Array], had: Any, assigns_after: bool) -> Array:
     """Return the records of all pieces as those of one device: what each has counted is added.
 
     All have the same records but for the edges that they have looked at, and the new entries of

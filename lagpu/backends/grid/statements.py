@@ -28,10 +28,7 @@ def _assigned(pieces: Pieces, given: Sequence[Entries], s: Statement) -> list[Op
     return [ops.Assign(part) for part in pieces.sent(given, s.dtype, s.out.shape).parts]
 
 
-# ------------------------------------------------------------------------------------------
-# Products: a piece collects what it needs of the left operand, and multiplies its own part.
-
-
+# ---- Products: a piece collects what it needs of the left operand, and multiplies its own part.
 def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     """``w = u A`` or ``C = Q A``: the pieces' products, or their sums where A's rows are cut.
 
@@ -113,7 +110,6 @@ def multiply_selection(pieces: Pieces, op: ops.MultiplySelection, s: Statement) 
 
 
 def selection_to_matrix(pieces: Pieces, op: ops.SelectionToMatrix, s: Statement) -> list[Operation]:
-    """Make the matrix of the entries of f."""
     made = _selection(pieces, op.indices, op.nrows)
     found = pieces.turned(made) if op.transposed else made
     return [ops.Assign(part) for part in found.parts]
@@ -166,7 +162,7 @@ def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
     return found
 
 
-# ---------- Element-wise operations: each piece by itself; operators of indices see the global ones
+# ---- Element-wise operations: each piece by itself; operators of indices see the global ones
 def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
     left, right = (
@@ -193,16 +189,14 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
 
 
 def reads_indices(op: Operation) -> bool:
-    """Whether an operation is a function of indices."""
     if not isinstance(op, (ops.Apply, ops.Select)):
         return False
     function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
     return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
 
 
-# --------------------------- Indexing: entries are sent to the owners of their places in the result
+# ---- Indexing: entries are sent to the owners of their places in the result
 def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
-    """Assign at the own indices."""
     x = pieces.turned(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
     by, own = pieces.layout(s.out.shape), pieces.layout(x.shape)
@@ -229,7 +223,6 @@ def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
 
 
 def assign_scalar(pieces: Pieces, op: ops.AssignScalar, s: Statement) -> list[Operation]:
-    """Assign a number at the own indices."""
     lists, by = _on_host(op.indices, s.out), pieces.layout(s.out.shape)
     found: list[Operation] = []
     for _, p, _place in pieces:
@@ -300,21 +293,17 @@ def _own(
 
 
 def _positions(own: Sequence[tuple[Array, Array] | None]) -> tuple[Array | None, ...] | None:
-    """Return the index lists of a local operation."""
     return None if all(of is None for of in own) else tuple(of and of[1] for of in own)
 
 
 def _on_host(indices: Any, x: GridHandle) -> Lists:
-    """Return the list of each dimension, or None where there is none."""
     if indices is None:
         return [None] * len(x.shape)
     return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]
 
 
-# ------------------------------------------------------------------------------------------
-# Sums: each piece adds its entries, then the pieces' sums are added in the order of the pieces.
-
-
+# ---- Sums: each piece adds its entries, then the pieces' sums are added in the order of the
+# pieces.
 def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operation]:
     """Add the rows or the columns of each part; where these are cut, the owners add up the sums."""
     A: GridHandle = op.matrix
@@ -328,7 +317,6 @@ def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operat
 
 
 def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
-    """Return the sum of all entries, or None."""
     x: GridHandle = op.operand
     dtype = op.monoid.types(x.dtype)[1]
     values = _known(

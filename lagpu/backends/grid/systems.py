@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lagpu import operations as ops
@@ -14,7 +13,7 @@ from lagpu.backends.match import SearchBody
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue
-from lagpu.operations import Statement
+from lagpu.operations import Statements
 
 SPACE = "search of pieces"  # what a search that names no system is called
 
@@ -107,8 +106,8 @@ def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Pr
 
 # -------------------------------------------------------------------- Which loops are such a search
 def without_system(
-    statements: Sequence[Statement],
-) -> tuple[str, System | None, Sequence[Statement]]:
+    statements: Statements,
+) -> tuple[str, System | None, Statements]:
     """Return what a search is called, the system that a loop names, and the loop without it."""
     policy = ops.once(statements, named_policy)
     system = system_of(policy)

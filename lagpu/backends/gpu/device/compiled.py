@@ -35,13 +35,7 @@ class Kept(NamedTuple):
 
 
 def cache_folder(backend: str) -> Path:
-    """Return the folder of compiled kernels: ``LAGPU_CACHE_DIR``, or one under the user's cache.
-
-    Raises
-    ------
-    BackendUnavailable
-        If no variable names a folder, and the user has no home.
-    """
+    """Return the folder of compiled kernels: ``LAGPU_CACHE_DIR``, or one under the user's cache."""
     chosen = os.environ.get("LAGPU_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -59,21 +53,9 @@ def kept(
 ) -> Kept:
     """Return a file of the cache, built if it is not there or not whole.
 
-    Parameters
-    ----------
-    backend : str
-        What error messages call the backend.
-    decisive : tuple of str
-        All that decides the content; the file is named by the hash of it.
-    suffix : str
-        The end of the file's name.
-    build : callable
-        Makes the content. It gets the path of an empty folder, which is removed after it.
-
-    Raises
-    ------
-    BackendUnavailable
-        When there is no folder that only the user may write.
+    The file is named by the hash of all that is `decisive` for its content, which `build` makes; it
+    gets the path of an empty folder, which is removed after it. `BackendUnavailable` if there is no
+    folder that only the user may write.
     """
     with _cache(backend) as folder:
         path = folder / f"{hashlib.sha256(chr(0).join(decisive).encode()).hexdigest()}{suffix}"
@@ -122,7 +104,7 @@ def _whole(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).digest() == digest else None
 
 
-# ------------------------------------------------------------------------- in the background
+# ---- in the background
 _CHILD = (
     "import json, os, sys; os.nice(10); given = json.load(sys.stdin); sys.path[:] = given['path']; "
     "from lagpu.backends.gpu.device.compiled import build_given; build_given(given)"
@@ -134,13 +116,8 @@ _running: list[subprocess.Popen[bytes]] = []
 def beside(build: Callable[..., object], kernel: Kernel, *values: Any) -> Callable[[], bool | None]:
     """Call a function of a module in another process, which ends with this one.
 
-    It takes a kernel, and numbers and texts.
-
-    Returns
-    -------
-    callable
-        Whether the call has succeeded; None as long as it waits or runs. It begins at one of these
-        questions, as few run at once.
+    Return what says whether the call has succeeded; None as long as it waits or runs. It begins at
+    one of these questions, as few run at once.
     """
     started: list[subprocess.Popen[bytes]] = []
 
@@ -176,7 +153,6 @@ def _started(
 
 
 def build_given(given: dict[str, Any]) -> None:
-    """Do in the other process what `beside` is to do."""
     module, name = given["build"]
     file, kernel, macros, source, params = given["kernel"]
     specialised = tuple((macro, value) for macro, value in macros)
@@ -192,19 +168,16 @@ def _end_running() -> None:
         process.wait()
 
 
-# ------------------------------------------------------------------------------------ shipped
+# ---- shipped
 # There is an archive for each GPU. A member has all kernels of one source file, compressed as a
 # whole: they are much alike, and a search reads few of the files. A kernel is named by the hash of
 # all that decides it, so one of another text is not found, and is compiled. `.ci/cubins.py` makes
 # the archives, which are part of a wheel and not of the repository.
-
-
 FOLDER = Path(__file__).parent / "cubins"
 _TOOLKIT = "toolkit"  # the member that has the version of CUDA, as drivers tell theirs
 
 
 def options_of(arch: str, kernel: Kernel, flags: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the options of NVRTC by which a kernel is compiled."""
     return (f"-arch={arch}", *kernel.flags, *flags)
 
 
@@ -231,10 +204,7 @@ def find_shipped(
 
 
 def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> Path:
-    """Write the archive of a GPU, the same bytes for the same code; return its path.
-
-    `toolkit` is the CUDA that compiled; `code` has machine code by the name from `member`.
-    """
+    """Write the archive of a GPU by the CUDA `toolkit`, the same bytes for the same code."""
     path = _archive(capability)
     path.parent.mkdir(exist_ok=True)
     files: dict[str, dict[str, bytes]] = {}
@@ -294,14 +264,8 @@ def compiled(
 ) -> bytes:
     """Return machine code of a kernel for CUDA's driver, or PTX where NVRTC is older than the GPU.
 
-    From the cache if it is there and whole, else from what lagpu was shipped with, or compiled.
-
-    Raises
-    ------
-    KernelCompileError
-        With the compiler's log.
-    BackendUnavailable
-        When there is no folder for compiled kernels that only the user may write.
+    From the cache if it is there and whole, else from what lagpu was shipped with, or compiled;
+    `KernelCompileError` has the compiler's log.
     """
     nvrtc = cupy.cuda.nvrtc
     known = max(int(arch) for arch in nvrtc.getSupportedArchs())

@@ -40,7 +40,6 @@ class Events:
         self._spare: list[_Pair] = []
 
     def take(self) -> _Pair:
-        """Return a pair that no timer has."""
         try:
             return self._spare.pop()
         except IndexError:
@@ -49,7 +48,6 @@ class Events:
             return pair
 
     def give_back(self, pair: _Pair) -> None:
-        """Take a pair for the next."""
         self._spare.append(pair)
 
 
@@ -95,21 +93,14 @@ SLOT: dict[Any, str] = {
 class Packed:
     """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
-    Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
-    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
-    by the types of all.
+    Arguments are adjacent in the buffer, and the driver gets the address of each. A launch has at
+    most `most` blocks; `known` has the places of arrays among the arguments, by the types of all.
     """
 
     def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        function: int,
-        how: How,
-        most: int,
-        names: Sequence[str],
-        fixed: Sequence[Any] = (),
-    ) -> None:
+        self, device: Any, kernel: Kernel, function: int, how: How,
+        most: int, names: Sequence[str], fixed: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         self.function, self.most = function, most
         self.known: dict[Any, list[tuple[int, Any]]] = {}
         order = [kernel.names.index(name) for name in names]
@@ -159,7 +150,6 @@ class CudaLaunch(CheckedLaunch):
     _values: list[Any]  # numbers and addresses of the last call
 
     def __call__(self, new: dict[str, Any]) -> None:
-        """Run it with these arguments and the fixed ones."""
         if self.packed is None or self.device.observers:
             super().__call__(new)  # which checks it, or lets the observer see it
         else:
@@ -184,7 +174,6 @@ class CudaLaunch(CheckedLaunch):
         self.repeats = True
 
     def again(self, values: Sequence[Any]) -> None:
-        """See `CheckedLaunch`."""
         assert self.packed is not None
         first = len(self.varying) - len(values)
         arrays = [k for k in self.packed.pointers if k >= first]
@@ -199,10 +188,7 @@ class CudaLaunch(CheckedLaunch):
 
 
 def blocks_of_cluster(capability: int) -> int:
-    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none.
-
-    GPUs know clusters from 9.0 on, and every such GPU takes eight blocks in one.
-    """
+    """Return the thread blocks of a cluster: every GPU from 9.0 on takes eight."""
     return 8 if capability >= 90 else 1
 
 
@@ -226,10 +212,7 @@ def driver() -> Any:
 
 
 def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int:
-    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver does not know.
-
-    `function` is the kernel, loaded; `shared` the bytes of shared memory that its launch has.
-    """
+    """Return how many clusters of a loaded kernel fit on the current GPU; 0 if unknown."""
     launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
     found = ctypes.c_int()
     failed = driver().cuOccupancyMaxActiveClusters(
@@ -251,18 +234,8 @@ _STATIC = 4096  # shared memory left for the static arrays of a kernel that take
 class CudaDevice(Device):
     """One GPU; it becomes the current device of each thread that uses it.
 
-    Parameters
-    ----------
-    index : int, default 0
-        Which GPU.
-    share : int, default 1
-        How many devices of this program are on the GPU: a cooperative launch has this part of the
-        thread blocks that fit, so that those of all run at once.
-
-    Raises
-    ------
-    BackendUnavailable
-        When CuPy, the driver or the device is missing.
+    `share` devices of this program are on the GPU: a cooperative launch has this part of the thread
+    blocks that fit, so that those of all run at once.
     """
 
     prepared_launch = CudaLaunch
@@ -291,9 +264,8 @@ class CudaDevice(Device):
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         places, seen = self.pinned_zeros(4 * _PLACES)
-        self._places = [
-            (places[4 * k : 4 * k + 4], seen[4 * k : 4 * k + 4]) for k in range(_PLACES)
-        ]
+        windows = [slice(4 * k, 4 * k + 4) for k in range(_PLACES)]
+        self._places = [(places[of], seen[of]) for of in windows]
         self.stop = self.pinned_zeros(1)
         self._notifications = 0
         self._ahead: HostNotification | None = None
@@ -324,7 +296,6 @@ class CudaDevice(Device):
             self._stream = now
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
-        """Run a kernel on the current stream; no observer sees it."""
         ready = self.ready(kernel, how)
         grid = min(max(1, -(-threads // how[0])), ready.most)
         ready.launch(grid, self._values(kernel, ready, args))
@@ -356,10 +327,7 @@ class CudaDevice(Device):
                     self.xp.cuda.get_current_stream().wait_event(stream.record())
 
     def beside(self) -> Any:
-        """Return a stream for a launch that others on this GPU wait for; None: the current one.
-
-        The launch follows what the current stream has been given so far.
-        """
+        """Return a stream, behind the current one, for a launch that others wait for, or None."""
         if self.share == 1:
             return None
         if self._beside is None:
@@ -378,7 +346,6 @@ class CudaDevice(Device):
         return self._apart[key]
 
     def address(self, array: Any) -> int:
-        """Return where an array begins."""
         return int(array.data.ptr)
 
     def shared_zeros(self, count: int) -> Any:
@@ -400,28 +367,23 @@ class CudaDevice(Device):
         return made
 
     def exported(self, window: Any) -> str:
-        """Return the handle of CUDA's IPC."""
         handle: bytes = self.xp.cuda.runtime.ipcGetMemHandle(window.data.ptr)
         return handle.hex()
 
     def imported(self, text: str) -> tuple[int, Callable[[], object]]:
-        """Open such a handle for this GPU, which may be another process' own GPU."""
         runtime = self.xp.cuda.runtime
         address = int(runtime.ipcOpenMemHandle(bytes.fromhex(text)))
         return address, functools.partial(runtime.ipcCloseMemHandle, address)
 
     @property
     def identity(self) -> str:
-        """The host and the GPU's place on its bus."""
         return f"{platform.node()} {self._device.pci_bus_id}"
 
     def chosen(self) -> AbstractContextManager[Any]:
-        """Return a device of CuPy, which one thread may enter."""
         return cast(AbstractContextManager[Any], self.xp.cuda.Device(self.number))
 
     @property
     def stream(self) -> int:
-        """The address of the current stream."""
         return int(self.xp.cuda.get_current_stream().ptr)
 
     def copy_of(self, array: Any) -> Any:
@@ -447,12 +409,10 @@ class CudaDevice(Device):
         return cub.device_scan(self.copy_of(counts), cub.CUPY_CUB_CUMSUM)
 
     def mark(self) -> Callable[[], bool]:
-        """Return whether an event of the current stream has come."""
         event = self.xp.cuda.get_current_stream().record()
         return lambda: bool(event.done)
 
     def fetched(self, array: Any, sender: Any) -> Any:
-        """Return a copy of an array of another GPU, or of this one; see `Device.fetched`."""
         return fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
@@ -502,7 +462,6 @@ class CudaDevice(Device):
         return found
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
-        """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
             protocol.check_shape(kernel, block)
@@ -554,7 +513,6 @@ class CudaDevice(Device):
         return HostNotification(place, host, self._notifications)
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
-        """Poll the notification, and return its two numbers."""
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
         _, host, serial, _ = notification
@@ -570,10 +528,7 @@ class CudaDevice(Device):
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return what the driver has free and CuPy's pool holds unused, within the pool's limit.
-
-        A program sets the limit, or the variable ``CUPY_GPU_MEMORY_LIMIT``.
-        """
+        """Return what the driver has free and CuPy's pool holds unused, within the pool's limit."""
         pool = self.xp.get_default_memory_pool()
         free, _ = self._device.mem_info
         free += pool.total_bytes()
@@ -581,11 +536,9 @@ class CudaDevice(Device):
         return max(int(min(free, limit)) - int(pool.used_bytes()), 0)
 
     def pooled_bytes(self) -> int:
-        """Return what CuPy's pool holds unused."""
         return int(self.xp.get_default_memory_pool().free_bytes())
 
     def used_bytes(self) -> int:
-        """Return what arrays hold of CuPy's pool."""
         return int(self.xp.get_default_memory_pool().used_bytes())
 
     @contextmanager
@@ -601,17 +554,14 @@ class CudaDevice(Device):
             pool.set_limit(size=before)
 
     def timer(self) -> Timer:
-        """Return a context manager that measures by events on the current stream."""
         return EventTimer(self._events)
 
     def range(self, name: str) -> AbstractContextManager[Any]:
-        """Return an NVTX range."""
         from cupyx.profiler import time_range
 
         return cast(AbstractContextManager[Any], time_range(name))
 
     def describe(self) -> dict[str, str]:
-        """Return the names and versions a report needs."""
         cuda = self.xp.cuda
         properties = cuda.runtime.getDeviceProperties(self._device.id)
         return {
@@ -626,7 +576,6 @@ class CudaDevice(Device):
         }
 
     def pinned_zeros(self, count: int) -> tuple[Any, memoryview]:
-        """Return pinned memory, which the GPU reaches by its address; see `Device.pinned_zeros`."""
         cuda = self.xp.cuda
         pinned = cuda.alloc_pinned_memory(8 * count)
         host = np.frombuffer(pinned, np.uint64, count)
@@ -645,7 +594,6 @@ class CudaDevice(Device):
 
 
 def _open_device(index: int) -> tuple[Any, Any]:
-    """Return CuPy and the device."""
     try:
         import cupy
     except ImportError as error:

@@ -27,27 +27,16 @@ def posts_words(count: int) -> int:
 class Peers:
     """Windows and reports of devices that run one kernel together; see common/peers.cuh.
 
-    Parameters
-    ----------
-    devices : sequence of Device
-        One for each piece of this process, at most `MOST_PEERS` of all processes;
-        `Device.why_apart` allows them.
-    windows : sequence of array of u64
-        Zeroed memory of each device that all can address, all of the same size: `posts_words`, and
-        after these what a kernel keeps there.
-    everywhere : sequence of sequence of int, optional
-        For each device the address there of the window of each piece, if other processes have some.
-    first : int
-        The number of the first piece of this process.
+    Each device of this process, whose pieces are numbered from `first`, has a window: zeroed memory
+    that all can address, with `posts_words` u64, and after these what a kernel keeps there.
+    `everywhere` has for each device the addresses there of all windows, if other processes have
+    some.
     """
 
     def __init__(
-        self,
-        devices: Sequence[Device],
-        windows: Sequence[Array],
-        everywhere: Sequence[Sequence[int]] = (),
-        first: int = 0,
-    ) -> None:
+        self, devices: Sequence[Device], windows: Sequence[Array],
+        everywhere: Sequence[Sequence[int]] = (), first: int = 0,
+    ) -> None:  # fmt: skip
         self.patience = PATIENCE  #: Nanoseconds that a device waits for another one.
         self._devices, self._windows, self._first = tuple(devices), tuple(windows), first
         #: Whether the posts are as a run expects them; `clear` makes them so.
@@ -85,16 +74,11 @@ class Peers:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
         The caller holds the devices' locks, and names the errors of their libraries. The kernels
-        have nothing to wait for but those of other processes; if there is an error they have ended.
-        They report to `results` on the devices, by default to those above, which the host sees
-        sooner, and which hold a report until the next run.
-
-        Raises
-        ------
-        GridTimeout
-            If a device has waited too long for another one; what kernels wrote is of no use then.
-        KeyboardInterrupt
-            If the host has stopped the kernels by the word of a device, with the same result.
+        have nothing to wait for but those of other processes; if there is an error they have ended,
+        and what they wrote is of no use: `GridTimeout` if a device has waited too long for another
+        one, `KeyboardInterrupt` if the host has stopped them. They report to `results` on the
+        devices, by default to those above, which the host sees sooner, and which hold a report
+        until the next run.
         """
         if not self.ready:
             self.clear()
@@ -140,7 +124,6 @@ class Peers:
         self._epoch, self.ready = 0, True
 
     def _check(self, results: Sequence[Array]) -> None:
-        """Raise GridTimeout if a device gave up, naming the first one that did."""
         verdicts = [result[_VERDICT] for result in results]
         if not any(verdicts):
             return

@@ -79,22 +79,10 @@ class Limits(NamedTuple):
 
 CUDA_LIMITS = Limits()
 SIM_LIMITS = Limits(
-    loop_block=256,
-    row_block=64,
-    order_block=64,
-    search_block=256,
-    wide_search_block=224,
-    long_search_block=256,
-    peers_block=64,
-    cluster_solo=24,
-    few=8,
-    placed=40,
-    near_bytes=16,
-    relaxed_edges=64,
-    lasts=1 << 14,
-    lasting=1 << 18,
-    lasts_by_entries=True,
-)
+    loop_block=256, row_block=64, order_block=64, search_block=256, wide_search_block=224,
+    long_search_block=256, peers_block=64, cluster_solo=24, few=8, placed=40,
+    near_bytes=16, relaxed_edges=64, lasts=1 << 14, lasting=1 << 18, lasts_by_entries=True,
+)  # fmt: skip
 
 
 class Timer(Protocol):
@@ -120,14 +108,9 @@ class CheckedLaunch:
     last: dict[str, Any]
 
     def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        threads: int,
-        fixed: dict[str, Any],
-        how: How = (256, False, 0),
-        each: Sequence[str] = (),
-    ) -> None:
+        self, device: Any, kernel: Kernel, threads: int, fixed: dict[str, Any],
+        how: How = (256, False, 0), each: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         unknown = fixed.keys() - set(kernel.names)
         if unknown:
             raise _misnamed(kernel, unknown, ())
@@ -141,11 +124,9 @@ class CheckedLaunch:
         self.varying = (*[name for name in kernel.names if name not in named], *each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
-        """Run it with these arguments and the fixed ones."""
         (self.device.observer or self.device).prepared(self, new)
 
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
-        """Run it; no observer sees it."""
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
         self.last, self.repeats = new, True
 
@@ -154,7 +135,6 @@ class CheckedLaunch:
         self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
-        """Return all arguments in the order of the parameters."""
         repeated = new.keys() & self.fixed.keys()
         if repeated:
             raise _misnamed(self.kernel, repeated, ())
@@ -221,7 +201,6 @@ class Device(Protocol):
 
     @property
     def observer(self) -> Any:
-        """The observer of this thread, or None."""
         return self.observers.get(threading.get_ident()) if self.observers else None
 
     @observer.setter
@@ -233,10 +212,7 @@ class Device(Protocol):
 
     @contextmanager
     def launches_end(self, timer: Timer) -> Iterator[None]:
-        """Have a timer end after the last launch of this thread, or here if there is none.
-
-        What the host does when a kernel has ended is not measured then.
-        """
+        """Have a timer end after the last launch of this thread, or here if there is none."""
         seen = _TimerEnds(self, timer)
         seen.enter(Work())
         try:
@@ -249,59 +225,26 @@ class Device(Protocol):
 
     # -------------------------------------------------------------------------- launches
     def launch(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *args: Array | Scalar | None,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        **named: Array | Scalar | None,
-    ) -> None:
-        """Run a kernel on a one-dimensional grid of at least one block.
+        self, kernel: Kernel, threads: int, /, *args: Array | Scalar | None, block: int = 256,
+        cooperative: bool = False, shared: int = 0, **named: Array | Scalar | None,
+    ) -> None:  # fmt: skip
+        """Run a kernel on a one-dimensional grid of ``ceil(threads / block)`` blocks, at least one.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            Compiled on its first launch.
-        threads : int
-            Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
-            device busy: kernels stride over the grid.
-        *args, **named
-            One a parameter, by position or by its name in the source: a contiguous device array of
-            the declared type or None (a null pointer), a Python or NumPy scalar where the kernel
-            takes a value.
-        block : int, default 256
-            Threads a block, a multiple of 32 up to 1024.
-        cooperative : bool, default False
-            Whether all blocks must be resident at once, as ``grid_sync`` needs.
-        shared : int, default 0
-            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`.
-
-        Raises
-        ------
-        KernelLaunchError
-            When an argument does not fit its parameter, which the message names.
-        KernelCompileError
-            When the kernel does not compile.
+        There are never more blocks than keep the device busy: kernels stride over the grid.
+        Arguments are given by position or by their name in the source: a contiguous device array of
+        the declared type or None (a null pointer), a Python or NumPy scalar where the kernel takes
+        a value; if one does not fit, `KernelLaunchError` names its parameter. A block has a
+        multiple of 32 threads up to 1024; all blocks of a `cooperative` launch are resident at
+        once, as ``grid_sync`` needs; `shared` are the bytes of ``LG_DYNAMIC_SHARED``.
         """
         if named:
             args = in_order(kernel, args, named)
         (self.observer or self).run(kernel, threads, args, (block, cooperative, shared))
 
     def prepare(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        each: Sequence[str] = (),
-        **fixed: Array | Scalar | None,
-    ) -> CheckedLaunch:
+        self, kernel: Kernel, threads: int, /, *, block: int = 256, cooperative: bool = False,
+        shared: int = 0, each: Sequence[str] = (), **fixed: Array | Scalar | None,
+    ) -> CheckedLaunch:  # fmt: skip
         """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
         Their types must be those of the first call. `each` is as in `CheckedLaunch`.
@@ -313,20 +256,15 @@ class Device(Protocol):
         """Run a kernel; no observer sees it."""
 
     def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        """Run a prepared launch; no observer sees it."""
         launch.run(new)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run one kernel on several devices at once, such as wait for each other in it.
 
-        An observer sees its device's launch, but not on sim, where all are one call. What fails
-        leaves the launches before it running; their kernels have to give up by themselves.
-
-        Parameters
-        ----------
-        launches : sequence of (CheckedLaunch, dict)
-            For each device a cooperative launch, all of the same grid, that `prepare` of the device
-            has returned, and the arguments of its call. The first device is this.
+        Each has a cooperative launch that its `prepare` has returned, all of the same grid, with
+        the arguments of its call; the first device is this. An observer sees its device's launch,
+        but not on sim, where all are one call. What fails leaves the launches before it running;
+        their kernels have to give up by themselves.
         """
 
     def load(self, kernel: Kernel) -> bool:
@@ -377,8 +315,7 @@ class Device(Protocol):
     def let_run(self) -> None:
         """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
 
-        The next wait for the device, or the end of the program, ends the loop if an interrupt comes
-        in it.
+        At an interrupt the next wait for the device, or the end of the program, ends the loop.
         """
         self.rearm()
         if not self._ends_loops:
@@ -413,15 +350,7 @@ class Device(Protocol):
         return 0
 
     def timer(self) -> Timer:
-        """Return a context manager that measures device work without waiting for it.
-
-        Examples
-        --------
-        >>> with device.timer() as timer:  # doctest: +SKIP
-        ...     device.launch(...)
-        >>> timer.elapsed_ms  # doctest: +SKIP
-        0.15
-        """
+        """Return a context manager that measures device work without waiting for it."""
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager: a profiler shows by `name` what is launched inside."""
@@ -429,7 +358,6 @@ class Device(Protocol):
 
     # ----------------------------------------------------------------- copies and numbers
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a contiguous copy on the device."""
         return (self.observer or self)._from_host(array)
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
@@ -449,10 +377,9 @@ class Device(Protocol):
         """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
 
     def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
-        """Return the two numbers that a kernel wrote to its `notification`.
+        """Return the two numbers that a kernel wrote to its `notification`, sooner than by a copy.
 
-        Quicker than copying them, which is done if nothing is heard for some milliseconds; for
-        that, `counts` has them too.
+        They are copied from `counts` if nothing is heard for some milliseconds.
         """
         if self.lasting:
             self._wait_for_loops()
@@ -470,14 +397,12 @@ class Device(Protocol):
     def fetched(self, array: Array, sender: Any) -> Array:
         """Return a copy of an array of another device, `sender`, which need not be a peer.
 
-        It follows what that device has been given so far; what that device is given later follows
-        the copy.
+        It follows what that device has been given so far, and comes before what is given later.
         """
         return array.copy()
 
     # CuPy compiles a kernel for each copy in a type, even as a part of a sort or a scan.
     def copy_of(self, array: Array) -> Array:
-        """Return a copy of an array."""
         return array.copy()
 
     def order_of(self, keys: Array) -> Array:
@@ -492,8 +417,7 @@ class Device(Protocol):
         """Return what is wrong with compressed arrays of INT32 or INT64.
 
         That is how many faults the pointer has, the least index, or 0 if that is less, the largest
-        index plus one, and how many indices do not rise. With a wrong pointer the others mean
-        nothing.
+        index plus one, and how many indices do not rise, if the pointer is right.
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
@@ -504,10 +428,7 @@ class Device(Protocol):
         return [faults, -below, above, falls]
 
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
-        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
-
-        They are those of `lagpu.generators.edges.words`, which says more.
-        """
+        """Return numbers of a random stream, UINT32, as `lagpu.generators.edges.words` does."""
         out = self.xp.empty(count, np.uint32)
         run = kernel("random/philox.cu", "random_words")
         with self.alone():
@@ -531,17 +452,7 @@ class Device(Protocol):
         """Return a context manager: inside, arrays hold at most `nbytes`, earlier ones included."""
 
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
-
-        Parameters
-        ----------
-        nbytes : int
-            What will be allocated at the same time.
-        what : str
-            Who needs it, as the message begins: ``"bfs"``.
-        remedy : str, optional
-            A sentence that says what to do instead.
-        """
+        """Raise OutOfMemory unless `nbytes` are free, for `what`; `remedy` says what to do."""
         if not has_free(self, nbytes):
             free = self.free_bytes()
             remedy = remedy or "Use a smaller graph or a device with more memory."
@@ -569,8 +480,7 @@ class Device(Protocol):
     def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:
         """Return why devices, this one among them, cannot run one kernel; "" if they can.
 
-        Each can then address the others' `shared_zeros`. Devices of other processes are given by
-        their identity.
+        Each can then address the others' `shared_zeros`. Other processes' are given by identity.
         """
         if len(set(map(id, devices))) < len(devices):
             return "two pieces are on one device"
@@ -593,10 +503,7 @@ class Device(Protocol):
 
 
 def has_free(device: Device, nbytes: int) -> bool:
-    """Whether `nbytes` can be allocated; the driver is asked only if the pool does not have them.
-
-    To ask it takes longer than a search.
-    """
+    """Whether `nbytes` can be allocated; the driver, which takes long, is asked only if need be."""
     return nbytes <= device.pooled_bytes() or nbytes <= device.free_bytes()
 
 
@@ -648,12 +555,7 @@ def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) ->
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     """Return arguments as a kernel takes them: arrays, None for a null pointer, exact scalars.
 
-    `args` are as given to `Device.launch`; `ndarray` is the array type of the device.
-
-    Raises
-    ------
-    KernelLaunchError
-        At the first argument that does not fit; the message names the parameter.
+    `ndarray` is the array type of the device. `KernelLaunchError` names the first misfit.
     """
     if len(args) != len(kernel.params):
         raise KernelLaunchError(
@@ -773,7 +675,6 @@ class DeviceObserver:
         self._device.observer = self
 
     def leave(self) -> None:
-        """Observe no more."""
         self.timed = False
         if self._device.observer is self:
             self._device.observer = self._outer
@@ -781,7 +682,6 @@ class DeviceObserver:
 
     @property
     def _inner(self) -> Any:
-        """The observer around this one, or the device."""
         return self._outer or self._device
 
     def unseen(self, name: str) -> Callable[..., Any]:
@@ -790,12 +690,10 @@ class DeviceObserver:
         return found
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
-        """See a launch."""
         inner = self._inner
         self._launched(kernel, lambda: inner.run(kernel, threads, args, how), lambda: args)
 
     def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        """See a prepared launch."""
         inner = self._inner
         self._launched(launch.kernel, lambda: inner.prepared(launch, new), lambda: launch.all(new))
 
@@ -843,10 +741,7 @@ class DeviceObserver:
                 self.now.bytes += args[k].nbytes
 
     def _parts_of(self, kernel: Kernel) -> list[tuple[int, str, float]]:
-        """Return, for each array of a kernel, its place, and the bytes for each of some count.
-
-        The count is an empty string for an array that counts whole.
-        """
+        """Return each array's place, and its bytes for each of a count; "" counts whole."""
         if kernel not in self._parts:
             partly = self._traffic.get(kernel.name, {})
             self._parts[kernel] = [
@@ -867,7 +762,6 @@ class _TimerEnds(DeviceObserver):
         self.launched = False
 
     def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        """See a prepared launch."""
         super().prepared(launch, new)
         self.launched = True
         self._timer.__exit__(None, None, None)

@@ -42,26 +42,9 @@ _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 class SimDevice(Device):
     """A simulated device on NumPy arrays.
 
-    Parameters
-    ----------
-    seed : int, optional
-        Decides the order of blocks, warps and lanes. Default: ``LAGPU_SIM_SEED``, or 0.
-    blocks : int, default 3
-        Most blocks of a launch; a cooperative one keeps all of them resident.
-    preempt : int, default 64
-        Atomics, fences and volatile loads, on average, after which a thread yields; 0 for never.
-    flags : tuple of str, optional
-        Further compiler options, such as ``("-fsanitize=undefined",)``. Default: the words of
-        ``LAGPU_SIM_FLAGS``.
-    backend : str, default "sim"
-        Name of the backend, for errors.
-
-    Raises
-    ------
-    BackendUnavailable
-        When there is no C++ compiler that works, or no folder for what it compiles.
-    InvalidValue
-        When ``LAGPU_SIM_SEED`` is not a whole number.
+    `seed` decides the order of blocks, warps and lanes; a launch has `blocks` at most, and a thread
+    yields after about `preempt` atomics, fences and volatile loads, 0 for never. By default the
+    seed and further compiler `flags` are those of ``LAGPU_SIM_SEED`` and ``LAGPU_SIM_FLAGS``.
     """
 
     name = "sim"
@@ -71,14 +54,9 @@ class SimDevice(Device):
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
 
     def __init__(
-        self,
-        *,
-        seed: int | None = None,
-        blocks: int = 3,
-        preempt: int = 64,
-        flags: tuple[str, ...] | None = None,
-        backend: str = "sim",
-    ) -> None:
+        self, *, seed: int | None = None, blocks: int = 3, preempt: int = 64,
+        flags: tuple[str, ...] | None = None, backend: str = "sim",
+    ) -> None:  # fmt: skip
         super().__init__(backend)
         self.seed = _seed() if seed is None else seed
         self.blocks = blocks
@@ -94,11 +72,9 @@ class SimDevice(Device):
         self.stop = self.pinned_zeros(1)
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
-        """Run a kernel; it has ended on return, and no observer sees it."""
         self._run([self.packed(kernel, args, how)], threads, how)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
-        """Run a cooperative launch on each of several devices; all have ended on return."""
         first = launches[0][0]
         packed = []
         for launch, new in launches:
@@ -110,7 +86,6 @@ class SimDevice(Device):
         self._run(packed, first.threads, first.how)
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
-        """Return where an array begins."""
         return int(array.__array_interface__["data"][0])
 
     def shared_zeros(self, count: int) -> np.ndarray[Any, Any]:
@@ -124,11 +99,9 @@ class SimDevice(Device):
         return made
 
     def exported(self, window: np.ndarray[Any, Any]) -> str:
-        """Return where the file of a window is."""
         return f"/proc/{os.getpid()}/fd/{self._files[self.address(window)]}"
 
     def imported(self, text: str) -> tuple[int, Callable[[], object]]:
-        """Map such a file."""
         with Path(text).open("r+b") as file:
             held = [np.frombuffer(mmap.mmap(file.fileno(), 0), np.uint64)]
         return self.address(held[0]), held.clear
@@ -138,13 +111,11 @@ class SimDevice(Device):
         return "its process has other devices of the job" if str(os.getpid()) in pids else ""
 
     def pinned_zeros(self, count: int) -> tuple[np.ndarray[Any, Any], memoryview]:
-        """Return an array of the host twice."""
         made = np.zeros(count, np.uint64)
         return made, memoryview(made.data)
 
     @property
     def identity(self) -> str:
-        """A name in the process."""
         return f"sim {os.getpid()} {id(self)}"
 
     def packed(
@@ -183,7 +154,6 @@ class SimDevice(Device):
         return _object_of, kernel, self.flags
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
-        """Return the most blocks of a cooperative launch; here of any."""
         protocol.check_shape(kernel, block)
         return self.blocks // kernel.cluster * kernel.cluster
 
@@ -198,7 +168,6 @@ class SimDevice(Device):
         return value
 
     def notification(self) -> HostNotification:
-        """Return a new place."""
         return HostNotification(*self.pinned_zeros(4), 1)
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
@@ -207,7 +176,6 @@ class SimDevice(Device):
         return int(numbers[0]), int(numbers[1])
 
     def free_bytes(self) -> int:
-        """Return the host memory that can still be had."""
         free = available_bytes()
         return free if self._limit is None else max(min(free, self._limit - self.used_bytes()), 0)
 
@@ -216,14 +184,12 @@ class SimDevice(Device):
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
-        """Return the resident memory of the process, arrays included."""
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
         )
 
     @contextmanager
     def limited(self, nbytes: int) -> Iterator[None]:
-        """Refuse what would make the process hold more than `nbytes`."""
         before, self._limit = self._limit, nbytes
         try:
             yield
@@ -231,11 +197,9 @@ class SimDevice(Device):
             self._limit = before
 
     def timer(self) -> Timer:
-        """Return a context manager that measures wall time."""
         return _WallTimer()
 
     def describe(self) -> dict[str, str]:
-        """Return the versions a report needs."""
         return {
             "device": f"sim, seed {self.seed}, {self.blocks} blocks",
             "compiler": compiler()[1],
@@ -257,7 +221,6 @@ class _WallTimer:
 
 
 def _seed() -> int:
-    """Return the seed of ``LAGPU_SIM_SEED``, or 0."""
     given = os.environ.get("LAGPU_SIM_SEED") or "0"
     try:
         return int(given)
@@ -335,14 +298,9 @@ _ANOTHER = "Set CXX to a compiler that works, or leave it out for g++."
 
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
-    """Return the command of the C++ compiler and its version line: ``CXX``, or ``g++``.
+    """Return the command of the C++ compiler, ``CXX`` or ``g++``, and its version line.
 
-    ``CXX`` may have several words, as in ``ccache g++``.
-
-    Raises
-    ------
-    BackendUnavailable
-        When there is none, or it does not work.
+    ``CXX`` may have several words. `BackendUnavailable` if it does not work.
     """
     wanted = os.environ.get("CXX") or "g++"
     try:
@@ -372,15 +330,7 @@ def compiler() -> tuple[tuple[str, ...], str]:
 def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     """Return the path of `source` compiled, from the cache if it is there and whole.
 
-    `what` is its name in error messages, `flags` are further compiler options. The file is named by
-    the hash of all that decides its content.
-
-    Raises
-    ------
-    KernelCompileError
-        With the compiler's log.
-    BackendUnavailable
-        When there is no compiler that works, or no folder that only the user may write.
+    `what` is its name in error messages, `flags` are further compiler options.
     """
     command, version = compiler()
     options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]

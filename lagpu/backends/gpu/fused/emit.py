@@ -25,7 +25,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
 from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
+from lagpu.operations import Descriptor, Handle, Product, Statement, Statements, operands_of
 
 Array = Any
 T = TypeVar("T")
@@ -36,33 +36,16 @@ UNASKED = 1 << 17  # numbers, for whose memory the device is not asked before
 
 @dataclass(slots=True)
 class Run:
-    """One run of a kernel: what its arguments are made of.
+    """One run of a kernel: what its arguments are made of."""
 
-    Attributes
-    ----------
-    handles : sequence of Handle
-        The vectors and matrices, by their places.
-    blocks : int
-        Thread blocks.
-    barrier : array or None
-        A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
-    numbers : sequence
-        The numbers of a batch's statements, in their order.
-    rooms : list of array or None
-        What `room` returned in an earlier run of the same program, in this order; what it returns
-        now is added.
-    tables : Any
-        What a program on pieces takes of each size's indices.
-    """
-
-    handles: Sequence[Handle]
+    handles: Sequence[Handle]  # vectors and matrices, by their places
     device: Device
-    blocks: int = 0
+    blocks: int = 0  # of threads
     scalars: Any = None
-    barrier: Array = None
-    numbers: Sequence[Any] = ()
-    tables: Any = None
-    rooms: list[Array] | None = None
+    barrier: Array = None  # of the grid, that of a workspace, once an argument needs that
+    numbers: Sequence[Any] = ()  # of a batch's statements
+    tables: Any = None  # of a program on pieces, for each size's indices
+    rooms: list[Array] | None = None  # what `room` returned in an earlier run of the program
     _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
@@ -83,10 +66,7 @@ Make = Callable[[Run], Sequence[Any]]
 
 
 class Number(NamedTuple):
-    """A number of a batch, in a statement that its program is written from: `Run.numbers` has it.
-
-    So programs of the same statements with other numbers are one.
-    """
+    """A number of a batch, which `Run.numbers` has: programs that differ in numbers are one."""
 
     place: int
     dtype: DType
@@ -112,7 +92,6 @@ class Arguments:
         return all(question(handles) == answer for question, answer in self.asked)
 
     def of(self, run: Run) -> list[Any]:
-        """Return the arguments of a run."""
         found, handles = list(self.fixed), run.handles
         for first, place in self.vectors:
             found[first : first + 3] = handles[place].readable()
@@ -122,28 +101,17 @@ class Arguments:
 
 
 class Parameters:
-    """The names in the text of a kernel, each with its argument, and the functors it uses.
-
-    Attributes
-    ----------
-    handles : list of Handle
-        Vectors and matrices that have a place; others get the next ones.
-    arguments : Arguments
-        One for each name. They, and all functions given to `made` and `ask`, may outlive the
-        handles, so they name them by their places.
-    text, structs : list of str
-        ``"type name"`` of each parameter, and the structs of the products' types.
-    scalars : dict
-        The variables of the loop's scalars, by ``id``.
-    """
+    """The names in the text of a kernel, each with its argument, and the functors it uses."""
 
     def __init__(self, handles: Sequence[Handle] = ()) -> None:
-        self.handles: list[Handle] = list(handles)
+        self.handles: list[Handle] = list(handles)  # that have a place; others get the next ones
+        # These, and the functions given to `made` and `ask`, may outlive the handles: they have
+        # places instead.
         self.arguments = Arguments()
         self._names: dict[int, str] = {}
-        self.text: list[str] = []
-        self.structs: list[str] = []
-        self.scalars: dict[int, str] = {}
+        self.text: list[str] = []  # "type name" of each parameter
+        self.structs: list[str] = []  # of the products' types
+        self.scalars: dict[int, str] = {}  # the variables of the loop's scalars, by `id`
         self.prelude = Prelude()
 
     def add(self, ctype: str, value: Any, name: str = "") -> str:
@@ -195,11 +163,9 @@ class Parameters:
         return self.made([f"{ctype}*"], lambda run: [run.room(count, dtype)])[0]
 
     def size(self, size: int) -> str:
-        """Add a number of indices."""
         return self.add("i64", np.int64(size))
 
     def place(self, x: Handle) -> int:
-        """Return the place of a handle."""
         for place, other in enumerate(self.handles):
             if other is x:
                 return place
@@ -207,16 +173,13 @@ class Parameters:
         return len(self.handles) - 1
 
     def ask(self, question: Question[T]) -> T:
-        """Return what handles answer, which the text is going to take for granted.
-
-        Types and shapes need no question.
-        """
+        """Return what handles answer, which the text takes for granted; of types none is asked."""
         answer = question(self.handles)
         self.arguments.asked.append((question, answer))
         return answer
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
-        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
+        """Return a vector's name, to which ``_words``, ``_values`` and ``_iso`` are added.
 
         One that the kernel writes must be added as such before it is read.
         """
@@ -247,7 +210,6 @@ class Parameters:
 
 # ------------------------------------------------------------------ arguments of a matrix' forms
 def column_types(types: dict[str, str], values: DType) -> tuple[str, ...]:
-    """Return the types of the parameters of a ``Columns``; `types` are those of indices."""
     kind = values.ctype
     return f"const {types['PTR']}*", f"const {types['IDX']}*", f"const {kind}*", kind
 
@@ -260,7 +222,6 @@ def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
 
 
 def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:
-    """Return the types of the parameters of a ``MaybeWhole``."""
     return (
         *("const u32*", "const u32*", "const i32*", "const u32*", "i64", "i64", "i64"),
         *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*"),
@@ -291,19 +252,13 @@ def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
 
 
 def write_here(w: str, types: str, z: str, i: str) -> str:
-    """Return the lines that write entry `z`, of index `i`, into the entry in the variable `w`.
-
-    Its value is what memory would give back, as between statements that run by themselves.
-    """
+    """Return the lines that write entry `z`, of index `i`, into `w`, as memory would have it."""
     return f"{w} = written<{types}>({w}, {z}, {i}); {w}.value = as_stored({w}.value);"
 
 
 # ------------------------------------------------------------------------------- expressions
 class Writer(abc.ABC):
-    """Writes the parts that `expression` composes, of entries that are variables.
-
-    `at` has the indices of the entries, as arguments.
-    """
+    """Writes the parts that `expression` composes, of entries that are variables."""
 
     params: Parameters
     at: str
@@ -359,7 +314,7 @@ def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
 
 
 # ----------------------------------------------------------------------------------- scalars
-def why_no_scalars(statements: Sequence[Statement]) -> str:
+def why_no_scalars(statements: Statements) -> str:
     """Return why a kernel cannot hold the scalars of statements, or an empty string."""
     for ref in (ref for s in statements for ref in s.scalars):
         source, target = ref.scalar.dtype, ref.dtype
@@ -373,7 +328,7 @@ def why_no_scalars(statements: Sequence[Statement]) -> str:
 _MOST = 2**30  # iterations, for which a formula is shown to fit; so many take an hour
 
 
-def why_no_counters(statements: Sequence[Statement]) -> str:
+def why_no_counters(statements: Statements) -> str:
     """Return why a kernel cannot compute with the counter as Python does, or an empty string."""
     for ref in (ref for s in statements for ref in s.counters if ref.formula is not None):
         kind, found = ref.dtype, _range(ref.formula)
@@ -412,7 +367,7 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
-    def __init__(self, statements: Sequence[Statement], device: Device) -> None:
+    def __init__(self, statements: Statements, device: Device) -> None:
         read = [x for s in statements for x in s.scalars_read]
         written = distinct(s.out for s in statements if s.writes_scalar)
         found = distinct([*written, *read])
@@ -428,12 +383,9 @@ class LoopScalars:
         return made
 
     def _set(
-        self,
-        device: Device,
-        written: list[ops.ScalarValue],
-        found: list[ops.ScalarValue],
-        unsure: list[tuple[int, ops.ScalarRef]],
-    ) -> None:
+        self, device: Device, written: list[ops.ScalarValue],
+        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
+    ) -> None:  # fmt: skip
         self._device, self.written, self.all, self.unsure = device, written, found, unsure
         self._out: Array = None  # of the run between `room` and `ran`
 
@@ -452,12 +404,8 @@ class LoopScalars:
     def ran(self, notification: HostNotification | None = None) -> None:
         """Leave the scalars on the device; wait if a statement may have read one without a value.
 
-        A notification has the last scalar written.
-
-        Raises
-        ------
-        EmptyObject
-            If a statement has read a scalar without a value; the loop ended before that statement.
+        A notification has the last scalar written. `EmptyObject` if a statement has read a scalar
+        without a value; the loop ended before that statement.
         """
         if not self.all:
             return
@@ -485,12 +433,11 @@ def _fetch(
 
 
 def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """Return the scalar in two words of a kernel, a NumPy scalar or None."""
     return words[:1].view(dtype.numpy)[0] if words[1] else None
 
 
 def _unsure(
-    statements: Sequence[Statement], scalars: Sequence[ops.ScalarValue]
+    statements: Statements, scalars: Sequence[ops.ScalarValue]
 ) -> list[tuple[int, ops.ScalarRef]]:
     """Return the reads that may find no value, each with the ``id`` of its statement.
 
@@ -530,10 +477,9 @@ _UNIONS = ("ewise_add", "ewise_union")
 
 
 class KernelScalars(Writer):
-    """The scalars of a loop's body in the text of its kernel, variables that every thread has.
+    """The scalars of a loop in the text of its kernel, variables that every thread has.
 
-    They are entries of one index, and it is the `Writer` of statements on them. `before` has the
-    lines before the loop.
+    They are entries of one index, and it is the `Writer` of statements on them.
     """
 
     at = "0, 0"
@@ -557,7 +503,6 @@ class KernelScalars(Writer):
         return bool(self._names)
 
     def _room(self, make: Callable[[Run], Array]) -> str:
-        """Add the room for parts of sums; return its name."""
         return self.params.made(["u64*"], lambda run: [make(run)])[0]
 
     def _load(self, k: int, x: ops.ScalarValue) -> str:
@@ -575,7 +520,6 @@ class KernelScalars(Writer):
         ]
 
     def operand(self, x: Any) -> str:
-        """See `Writer`: the scalar's variable."""
         return self._names[id(x)]
 
     def computes(self, s: Statement) -> str:
@@ -588,10 +532,9 @@ class KernelScalars(Writer):
         return write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
-        """Return where blocks leave their parts of the next sum.
+        """Return where blocks leave their parts of the next sum: another place in each iteration.
 
-        That is another place in the next iteration: a block may be there while a slower one still
-        reads this one.
+        A block may be there while a slower one still reads this one.
         """
         self._sums += 1
         return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
@@ -609,7 +552,6 @@ class KernelScalars(Writer):
         return self._names[id(written[-1])] if written else ""
 
     def after(self) -> list[str]:
-        """Return the lines after the loop."""
         if not self._names:
             return []
         out, written = self._out, [self._names[id(x)] for x in self._scalars.written]
@@ -655,7 +597,7 @@ ProductText = tuple[list[str], Operand, Logged]
 
 
 def sizes_to_hold(
-    statements: Sequence[Statement], unchanged: Any, size_of: Callable[[Any], int], most: int
+    statements: Statements, unchanged: Any, size_of: Callable[[Any], int], most: int
 ) -> set[int]:
     """Return the sizes, at most `most`, whose vectors every warp may hold; of a matrix it is 0.
 
@@ -676,53 +618,29 @@ class Operands:
 
     `written` are the vectors that the loop writes, or compares with what they were. If `traced`,
     the loop has a log: then every statement works on memory, and products count.
-
-    Attributes
-    ----------
-    empty, unchanged, until : VectorStore or ScalarValue or None
-        The vectors and the scalar that end the loop.
-    header : str
-        The header with the functions that the text calls.
-    most_held : int
-        Entries of a vector that every warp may hold.
-    shared : tuple of str
-        Lines for the shared memory of a block of threads, which the lines of products name.
-    before : list of str
-        Lines that run once, before the loop.
-    counters : int
-        How many counters an iteration has: the entries of `until_empty`, the changes of
-        `until_unchanged`, and those that statements need.
-    once : bool
-        Whether there is one iteration. Then the kernel writes a host notification: the entries of
-        `counted`, if that is a vector, or else the last scalar written.
     """
 
-    once = False
-    counted: VectorStore | None = None
+    once = False  # one iteration, whose kernel writes a host notification
+    counted: VectorStore | None = None  # whose entries that has; else the last scalar written
     scalars_of: type[KernelScalars] = KernelScalars
     macros: Mapping[str, str] = {}
 
     header = "program/program.cuh"
-    most_held = 32  # indices of a vector, one a lane
+    most_held = 32  # entries of a vector that every warp may hold, one a lane
+    #: Of a block of threads, for the lines of products.
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        scalars: LoopScalars,
-        written: Sequence[VectorStore],
-        until: ops.Until,
-        block: int,
-        traced: bool,
-        handles: Sequence[Handle] = (),
-    ) -> None:
+        self, statements: Statements, scalars: LoopScalars, written: Sequence[VectorStore],
+        until: ops.Until, block: int, traced: bool, handles: Sequence[Handle] = (),
+    ) -> None:  # fmt: skip
         self.block, self.traced, self.device = block, traced, written[0].device
         self.statements, self._written = statements, written
         self.empty: Any = until.empty
         self.unchanged: Any = until.unchanged
         self.until = until.holds
         self.params = Parameters(handles)
-        self.counters = 2
+        self.counters = 2  # of an iteration: entries of `empty`, changes of `unchanged`, and more
         for x in written:
             self.params.vector(x, written=True)
         sums = sum(isinstance(s.operation, SUMMED) for s in statements)
@@ -770,15 +688,13 @@ class Operands:
         return "at"
 
     def synchronised(self) -> list[str]:
-        """Return the lines of a barrier between statements."""
         return ["grid_sync(barrier);"]
 
     def begins(self) -> list[str]:
-        """Return the lines of the barrier before the loop."""
         return ["grid_sync(barrier);"]
 
     def condition(self) -> tuple[list[str], list[str], list[str]] | None:
-        """Return the lines of the loop's condition where they are not those of one device.
+        """Return the lines of the loop's condition if they are not those of one device.
 
         They stand before the loop, at its top and at its end; those of the body are written.
         """
@@ -835,7 +751,6 @@ class Operands:
         return [f"if (global_thread() == 0) {{ {store} {serial} }}"] if scalar else []
 
     def _sized(self, x: VectorStore) -> str:
-        """Return the size of a vector and where it is, as arguments."""
         entries = self.params.entries(x)
         return f"{self.params.size(x.size)}, {entries}"
 
@@ -874,7 +789,6 @@ class Operands:
 
     # ---------------------------------------------------------------------------- products
     def product(self, s: Statement) -> ProductText:
-        """Return the lines of a product."""
         if isinstance(s.operation, ops.Multiply):
             return self._by_matrix(s, s.operation)
         assert isinstance(s.operation, ops.MultiplySelection)
@@ -966,8 +880,8 @@ def counted(counter: int) -> str:
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
     """Return the arguments of a product that belong to the forms of its matrix.
 
-    They are the lists that a push needs, both forms, those of a sum of all entries where a block
-    has any `warps`, and the number of entries.
+    They are lists for a push, both forms, those of a sum of all entries if a block has any `warps`,
+    and the number of entries.
     """
     A = run.handles[matrix].csc()
     given = None if warps else A.kernels.get((_on_forms, product))

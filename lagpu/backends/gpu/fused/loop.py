@@ -13,7 +13,7 @@ from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard, raises_by_default
-from lagpu.operations import Rejection, Statement
+from lagpu.operations import Rejection, Statements
 
 #: (what launches the kernel of the loop, what takes its results over; that returns True if the
 #: kernel was stopped, and what it wrote is of no use)
@@ -24,10 +24,7 @@ _UNHEARD = nullcontext()
 
 
 def may_last(A: CscMatrix) -> bool:
-    """Whether a search may take so long that a user wants to stop it; then the host waits for it.
-
-    Elsewhere the host goes on while the search runs, which ends soon by itself.
-    """
+    """Whether a search may take so long that a user wants to stop it: the host waits for it."""
     return lasts(A.shape[0], A.nvals, A.device.limits)
 
 
@@ -43,30 +40,20 @@ class KernelLoop(abc.ABC):
 
     An interrupt (Ctrl-C) may come between any two lines of Python. After the launch of the loop's
     kernel there is no way back, so what is left to do is done before the interrupt goes on. While
-    the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for
-    it.
-
-    Attributes
-    ----------
-    device : Device
-        Where the loop runs.
-    written : sequence of VectorStore
-        The vectors that the loop writes in place.
-    stops : bool
-        Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
-        the host waits for the end of the loop, here or where it waits for the device next.
-    may_run_on : bool
-        Whether what the kernel writes is of use wherever it was stopped, so that the host may go
-        on: if Python itself raises an interrupt, and no observer measures the loop.
+    the host waits for a kernel, no line of Python sees one: the kernel itself looks for it.
     """
 
     name: str
     why: str
     keeps_log = False
-    statements: Sequence[Statement]
+    statements: Statements
     device: Device
-    written: Sequence[VectorStore]
+    written: Sequence[VectorStore]  #: In place.
+    #: Whether the kernel looks at `Device.stop`, which an interrupt sets. Then the host waits for
+    #: the end of the loop, here or where it waits for the device next.
     stops = False
+    #: Whether what the kernel writes is of use wherever it was stopped, so that the host may go on:
+    #: if Python itself raises an interrupt, and no observer measures the loop.
     may_run_on = False
 
     @property
@@ -75,7 +62,6 @@ class KernelLoop(abc.ABC):
         """See `FusedLoop`."""
 
     def _outputs(self) -> Sequence[VectorStore]:
-        """Return the vectors that the loop is about to write in place."""
         return self.written
 
     @abc.abstractmethod
@@ -89,13 +75,8 @@ class KernelLoop(abc.ABC):
     def run(self, log: LoopLog | None = None) -> None:
         """Run the loop to its end; the host waits only if the loop may be stopped.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            When the kernel was stopped, in whatever thread; the vectors are what they were after
-            some whole iteration, or before the loop.
-        OutOfMemory, KernelCompileError, KernelLaunchError
-            Before the kernel ran; the vectors are what they were.
+        After `KeyboardInterrupt` the vectors are what they were after some whole iteration, or
+        before the loop; after any other error, which comes before the kernel ran, what they were.
         """
         device, waits = self.device, False
         steps: Prepared | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
@@ -20,18 +20,16 @@ from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
 from lagpu.backends.match import VALUE, SearchBody, match_search
-from lagpu.operations import Multiply, RecordedBody, Rejection, Statement, Sweep, Until, once
+from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turns, Until, once
 
 
-def plan_loop(
-    counters: Counters, body: Sequence[Statement], turns: Until | Sweep
-) -> DeviceLoop | Rejection:
+def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop | Rejection:
     """Return the kernel that runs a loop; see `Backend.plan_loop`.
 
     A search runs as one of three kernels for searches; for a sweep, or any other body, a kernel is
     generated. The reason of a choice is in numbers.
     """
-    if isinstance(turns, Sweep):
+    if not isinstance(turns, Until):
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
         swept = vector_sweep(body, turns)
@@ -63,7 +61,7 @@ def plan_loop(
     return generated_loop(body, turns, why)
 
 
-def _writes_matrices(body: Sequence[Statement]) -> bool:
+def _writes_matrices(body: Statements) -> bool:
     return any(isinstance(s.out, MatrixHandle) for s in body)
 
 
@@ -89,20 +87,14 @@ SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
 FUSED_POLICIES = ("auto", *(name for name, rule in SEARCH_RULES.items() if callable(rule)))
 
 
-def named_policy(body: Sequence[Statement]) -> str | None:
+def named_policy(body: Statements) -> str | None:
     """Return the first policy that a product of the body names."""
     products = (s.operation.product for s in body if isinstance(s.operation, Multiply))
     return next((p.policy for p in products if p.policy is not None), None)
 
 
-def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> DeviceLoop | Rejection:
-    """Return the search with the directions of a policy, or why it runs statement by statement.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such policy, or not this argument.
-    """
+def _search_by_policy(body: Statements, until: Until, text: str) -> DeviceLoop | Rejection:
+    """Return the search with the directions of a policy, or why it runs statement by statement."""
     name, given = policy_of(text)
     rule = SEARCH_RULES.get(name, tuple)  # of `auto`, which takes nothing
     numbers = rule if isinstance(rule, str) else rule(**given)
@@ -118,8 +110,7 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
     return grid_search(found._replace(A=handle.csc()), until.times, by)
 
 
-def without_policy(s: Statement) -> Statement:
-    """Return a statement whose product names no policy."""
+def without_policy(s: Any) -> Any:
     if not isinstance(s.operation, Multiply):
         return s
     product = s.operation.product._replace(policy=None)
@@ -128,7 +119,7 @@ def without_policy(s: Statement) -> Statement:
 
 # ----------------------------------------------------------------------------------- searches
 def _plan_search(
-    counters: Counters, statements: Sequence[Statement], frontier: Any, times: int | None
+    counters: Counters, statements: Statements, frontier: Any, times: int | None
 ) -> DeviceLoop | Rejection:
     body = match_search(statements, frontier)
     if isinstance(body, Rejection):

@@ -26,7 +26,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, 
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32
-from lagpu.operations import RecordedBody, Rejection, Statement, Until
+from lagpu.operations import RecordedBody, Rejection, Statements, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
@@ -46,19 +46,7 @@ Saved = list[tuple[VectorStore, Any]]
 
 
 class Workspace:
-    """Arrays for the fused searches of one matrix, by one or both forms; made once and kept.
-
-    Attributes
-    ----------
-    empty, hint, targets
-        As in `PullSpace`; without predecessors all vertices are targets.
-    degree, behind : float
-        The mean degree, and `degree_behind_edges`; 0 with one form.
-    cluster : int
-        Thread blocks that search small frontiers together, reading each other's shared memory.
-    nbytes : int
-        Bytes of the workspace, without the arrays that it shares with single products.
-    """
+    """Arrays for the fused searches of one matrix, by one or both forms; made once and kept."""
 
     def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
         form = successors or predecessors
@@ -85,6 +73,7 @@ class Workspace:
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
         self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
+        # Thread blocks that search small frontiers together, by each other's shared memory.
         self.cluster = device.cluster_blocks if self.degree <= planner.CLUSTER_DEGREE else 1
         solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
         room = device.dynamic_shared_bytes // (2 * entry)
@@ -92,11 +81,7 @@ class Workspace:
         self.shared = 2 * entry * self.solo
 
     def lists(self, again: bool) -> dict[str, Any]:
-        """Return the arrays that two lists share, by name.
-
-        If a vertex may be in both `again`, as sources that a search does not assign first, there is
-        room for all twice.
-        """
+        """Return the arrays of two lists, with all twice if a vertex may be in both `again`."""
         push = self._push
         if push is None:
             none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
@@ -121,7 +106,6 @@ class Workspace:
         return first | {f"{name}_b": x for name, x in zip(names, second, strict=True)}
 
     def found_in(self) -> Any:
-        """Return room for the level that each vertex is found in."""
         return self._arrays("found in", [(self._n, np.int32)])[0]
 
     def _arrays(self, what: Any, sizes: Sequence[tuple[int, Any]]) -> list[Any]:
@@ -144,10 +128,7 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
 
 
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
-    """Return the threads of a block that searches a matrix of this mean degree.
-
-    With 64-bit pointers (`wide`) the kernel needs more registers.
-    """
+    """Return the threads of a block; with 64-bit pointers (`wide`) it needs more registers."""
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block
     return min(block, limits.long_search_block) if degree <= planner.LONG_SEARCH_DEGREE else block
@@ -213,23 +194,17 @@ def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
 
 
 class _Plan:
-    """What is the same for all searches of a recorded body on one matrix, found once.
-
-    Attributes
-    ----------
-    sums, iso, keep, stops : bool
-        As of `GridSearch`.
-    ready : (Workspace, CheckedLaunch) or None
-        What a search without a log runs, once one has run.
-    """
+    """What is the same for all searches of a recorded body on one matrix, found once."""
 
     def __init__(self, body: SearchBody, times: int | None) -> None:
         self.of = body.on_places  # keeps its id from being reused
-        self.iso = iso = _is_one(body)
-        self.sums = not iso and body.sums
+        self.iso = iso = _is_one(body)  # whether every product is 1
+        self.sums = not iso and body.sums  # whether the products of one level add up
+        # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
         self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
+        # Whether the frontier's values are stored.
         self.keep = not iso and (self.sums or body.reads[0] or self.stops)
-        self.ready: tuple[Workspace, CheckedLaunch] | None = None
+        self.ready: tuple[Workspace, CheckedLaunch] | None = None  # of a search without a log
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -242,16 +217,7 @@ def _is_one(body: SearchBody) -> bool:
 
 
 class GridSearch(KernelLoop):
-    """A search from one frontier that one kernel runs; see search/grid.cu.
-
-    Attributes
-    ----------
-    sums, iso, keep : bool
-        Whether the products of one level add up; whether every product is 1; whether the frontier's
-        values are stored.
-    stops : bool
-        Whether a frontier may be left: by `times`, or where an interrupt stops the search.
-    """
+    """A search from one frontier that one kernel runs; see search/grid.cu."""
 
     name = "grid search"
     keeps_log = True
@@ -275,7 +241,6 @@ class GridSearch(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         f, *targets = self.written
         saved = [targets[k] for k in self._body.overwrites(self.sums)] if self.stops else []
         values = [*([f] if self.keep else []), *(x for x in saved if x.known != 0)]
@@ -351,11 +316,7 @@ class GridSearch(KernelLoop):
         return space or A.kept(place, lambda: Workspace(*forms))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
-        """Return the rule's constant, alpha, beta, and gamma.
-
-        A named rule counts the edges of every frontier that a push has found, so no
-        push finds words.
-        """
+        """Return the rule's constant, alpha, beta, and gamma: 0 where a rule counts all edges."""
         if self._rule is None:
             alpha = alpha_of(space.degree, self._n, self.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
@@ -363,7 +324,6 @@ class GridSearch(KernelLoop):
         return *self._rule[:3], 0.0
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
-        """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple([(a.what, a.target.dtype) for a in body.assignments])
         logs = logs_of(log, blank, len(assigned))
@@ -377,7 +337,6 @@ class GridSearch(KernelLoop):
         return space.launches[key]
 
     def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all loops of this structure share."""
         (successors, predecessors), body = self._forms(), self._body
         A, n, iso, device = body.A, self._n, self.iso, self.device
         kind, alpha, beta, gamma = self._numbers(space)
@@ -555,7 +514,7 @@ STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits
 
 
-def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Rejection:
+def relaxation(statements: Statements, until: Until) -> Relaxation | Rejection:
     """Return the relaxation of a loop as one kernel, or why it is none; see search/relax.cu."""
     body = match_relaxation(statements, until.empty)
     if isinstance(body, Rejection):
@@ -604,7 +563,6 @@ class Relaxation(KernelLoop):
         return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
     def _launch(self, space: Workspace) -> CheckedLaunch:
-        """Return the prepared launch for loops of this structure; it is kept."""
         product, kind = self._body.product, self._body.frontier.dtype
         key = (product.semiring, product.flip, product.domain, kind)
         if key not in space.launches:
@@ -612,7 +570,6 @@ class Relaxation(KernelLoop):
         return space.launches[key]
 
     def _bound(self, space: Workspace) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all loops of this structure share."""
         A: CscMatrix = self._body.A
         form, kind = by_inputs(A, self._body.product), self._body.frontier.dtype
         device, n = A.device, A.shape[0]

@@ -44,10 +44,7 @@ HEAVY, ENOUGH = constant("kHeavy"), 16
 
 
 def why_not_per_source(A: CscMatrix, k: int) -> str:
-    """Return why `k` sources do not run per source on `A`, or an empty string if they do.
-
-    Per-source execution needs at least two sources, and a sparse matrix without hubs.
-    """
+    """Return why `k` sources do not run per source on `A`: it must be sparse, without hubs."""
     if k < 2:
         return "only one source"
     if A.nvals > MOST_DEGREE * A.shape[0]:
@@ -148,10 +145,7 @@ def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_sourc
 
 # ------------------------------------------------------------------------------------ searches
 class ManySources(KernelLoop):
-    """A search from each row of a frontier, whose outputs are bitmap matrices.
-
-    `number` is the value of each entry that a product makes; None if values vary and are stored.
-    """
+    """A search from each row of a frontier, whose outputs are bitmap matrices."""
 
     def __init__(
         self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
@@ -190,7 +184,6 @@ class ManySources(KernelLoop):
         return entries.words, None, entries.values, entries.number
 
     def _excluded(self) -> Any:
-        """Return the presence words of the entries excluded from the search, or None."""
         entries = self._body.excluded.bitmap(self._counters).entries
         if entries.form == "sparse" and not entries.nvals:
             return None
@@ -268,7 +261,6 @@ class BitParallelSearch(ManySources):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         words = 4 * nwords(self._size)
         made = 0 if self._place in self._body.A.cache else 5 * words
         targets = [a.target for a in self._body.assignments]
@@ -324,7 +316,6 @@ class BitParallelSearch(ManySources):
         return launch, settle
 
     def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
-        """Return the prepared launch of such searches on this matrix; it is kept."""
         assigned = len(self._body.assignments)
         key = self._forms[0] is self._body.A, assigned if records else 0, records
         if key not in space.launches:
@@ -332,7 +323,6 @@ class BitParallelSearch(ManySources):
         return space.launches[key]
 
     def _bound(self, space: Workspace, records: int) -> CheckedLaunch:
-        """Prepare the launch with the arguments that every such search on this matrix shares."""
         device, (predecessors, successors), n = self.device, self._forms, self._n
         pull = workspaces.pull_space(predecessors, successors)
         block = device.limits.row_block
@@ -406,8 +396,7 @@ def per_source_search(
 class PerSourceSearch(ManySources):
     """A search of k sources, each by one thread block; see search/per_source.cu.
 
-    With a number the body must not assign the frontier; without, its assignments come before the
-    product.
+    A body with a number must not assign the frontier; without, it assigns before the product.
     """
 
     name = "per-source search"
@@ -422,7 +411,6 @@ class PerSourceSearch(ManySources):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         n, size, form = self._n, self._size, self._form
         value = self._body.frontier.dtype.numpy.itemsize if self._keep else 0
         made = [a.target.dtype.numpy.itemsize for a in self._body.assignments]
@@ -473,7 +461,6 @@ class PerSourceSearch(ManySources):
         return not self._sums and 4 * nwords(self._n) <= free
 
     def _blocks(self, code: Kernel) -> int:
-        """Return how many rows are searched at once."""
         most = self.device.max_cooperative_blocks(code, self._block, self._shared()[1])
         return int(min(most, self._k))
 
@@ -527,7 +514,6 @@ class PerSourceSearch(ManySources):
         return launch, settle
 
     def _values(self, count: int) -> Any:
-        """Return room for `count` values, or None if no values are stored."""
         dtype = self._body.frontier.dtype.numpy
         return self.device.xp.empty(count, dtype) if self._keep else None
 

@@ -20,7 +20,7 @@ from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.backends.match import SweepBody, distinct, holds, match_sweep
-from lagpu.operations import Rejection, Statement, Sweep, operands_of
+from lagpu.operations import Rejection, Statement, Statements, Sweep, operands_of
 
 Array = Any
 
@@ -51,10 +51,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         self.params = emit.Parameters()
 
     def _make_room(self) -> None:
-        """Allocate bits and values of all vectors written, and name them and those that are read.
-
-        The bits of blank ones are not set.
-        """
+        """Allocate, and name, all vectors written or read; the bits of blank ones are not set."""
         for x in self._blank:
             x.set_empty()
             x.to_blank()
@@ -73,37 +70,10 @@ class FusedSweep(KernelLoop, emit.Writer):
         )
 
     def _kernel(
-        self,
-        file: str,
-        macros: dict[str, str],
-        *,
-        params: Sequence[str],
-        bounds: str,
-        at: str,
-        swept: str,
-        made: str,
-        first: Sequence[str],
-        last: Sequence[str],
-    ) -> Kernel:
-        """Return the kernel ``sweep``, once vectors are named.
-
-        Parameters
-        ----------
-        file, macros
-            What errors call its file, and its macros.
-        params : sequence of str
-            Parameters after those of the body.
-        bounds : str
-            Arguments of ``__launch_bounds__``.
-        at : str
-            The type of sweep/vertex.cuh that locates entries.
-        swept : str
-            The fields of ``Swept`` after the columns and the operand's values.
-        made : str
-            The statement that stores an entry of the multiplied vector at vertex ``v``.
-        first, last : sequence of str
-            The first lines of the kernel, and those that call ``visit`` and ``fetch``.
-        """
+        self, file: str, macros: dict[str, str], *, params: Sequence[str], bounds: str,
+        at: str, swept: str, made: str, first: Sequence[str], last: Sequence[str],
+    ) -> Kernel:  # fmt: skip
+        """Return the kernel ``sweep`` of a file that errors name, once vectors are named."""
         body, names, product = self._body, self.params, self._body.multiply.product
         A = body.multiply.matrix.csc()
         form = by_outputs(A, product)
@@ -213,18 +183,16 @@ class FusedSweep(KernelLoop, emit.Writer):
         return [self._names[id(x)] for x in vectors]
 
     def _statement(self, s: Statement) -> str:
-        """Return the line of an element-wise statement."""
         z, source = emit.expression(s, self)
         w, kind = self._names[id(s.out)], s.out.dtype
         accum = emit.accum_type(self.params, s.desc, kind, z)
         return emit.write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")
 
     def operand(self, x: VectorStore) -> str:
-        """See `Writer`: the variable that is the vector's entry at the vertex."""
         return self._mask_names.get(id(x)) or self._names[id(x)]
 
 
-def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
+def vector_sweep(statements: Statements, turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
     here, above, levels = turns
     assert isinstance(here, VectorStore)
@@ -235,9 +203,7 @@ def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep |
     return VectorSweep(body, [here, above], levels)
 
 
-def _match(
-    statements: Sequence[Statement], here: VectorStore, above: VectorStore
-) -> SweepBody | Rejection:
+def _match(statements: Statements, here: VectorStore, above: VectorStore) -> SweepBody | Rejection:
     """Match a body whose matrix has the form that the product needs."""
     body = match_sweep(statements, here, above)
     if isinstance(body, Rejection) or body.multiply.product.transpose:
@@ -306,7 +272,7 @@ class VectorSweep(FusedSweep):
 
 
 def per_source_sweep(
-    counters: Counters, statements: Sequence[Statement], turns: Sweep
+    counters: Counters, statements: Statements, turns: Sweep
 ) -> KernelLoop | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
     here, above, levels = turns
@@ -390,10 +356,7 @@ class PerSourceSweep(FusedSweep):
         return launch, lambda: self._settle(ordered.ranks)
 
     def _permute(self, ordered: Ordered) -> None:
-        """Make the permuted presence and values, before anything else is allocated.
-
-        There are no values if all are the vector's number.
-        """
+        """Make the permuted presence and values, before anything else is allocated."""
         xp, k, n = self.device.xp, self._k, self._n
         for v in (*self._kept, *self._read, self._x):
             one = holds(self._of_one_value, v)
@@ -407,7 +370,6 @@ class PerSourceSweep(FusedSweep):
             )  # fmt: skip
 
     def _settle(self, ranks: Array) -> None:
-        """Take over what the kernel has written."""
         n, per = self._n, stride(self._k) // 32
         for v in self._kept:
             has, own = self._in_order[id(v)]

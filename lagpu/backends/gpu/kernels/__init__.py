@@ -23,13 +23,7 @@ _OTHER = re.compile(r"(?://.*|#(?:ifndef|ifdef|define|endif)\b.*)?")
 
 
 def read(text: str) -> dict[str, int]:
-    """Return the constants of a header by name.
-
-    Raises
-    ------
-    ValueError
-        For a line of any other form, and for a name that is there twice.
-    """
+    """Return the constants of a header by name; `ValueError` for a line of any other form."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         if _OTHER.fullmatch(line):
@@ -50,7 +44,6 @@ _CONSTANTS = read(_read(FILE))
 
 
 def constant(name: str) -> int:
-    """Return a constant by the name that kernels know it by."""
     return _CONSTANTS[name]
 
 
@@ -98,10 +91,7 @@ class Param:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One specialised kernel: everything a device needs to compile and call it.
-
-    Headers are pasted and not found through ``-I``: CuPy's cache key does not see included files.
-    """
+    """One specialised kernel: everything a device needs to compile and call it."""
 
     #: Where it is written and its ``extern "C"`` name.
     file: str
@@ -113,7 +103,6 @@ class Kernel:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of its parameters."""
         return tuple(param.name for param in self.params)
 
     @functools.cached_property
@@ -123,10 +112,7 @@ class Kernel:
 
     @functools.cached_property
     def alone(self) -> str:
-        """The text with its file's other kernels as functions that are never called, line by line.
-
-        Such take no time to compile: of a file with five kernels this is a quarter of it.
-        """
+        """The text with its file's other kernels as functions never called, which takes no time."""
 
         def quiet(head: re.Match[str]) -> str:
             if head[1] == self.name:
@@ -138,12 +124,10 @@ class Kernel:
 
     @property
     def cluster(self) -> int:
-        """Blocks of a cluster."""
         return int(dict(self.macros).get("LG_CLUSTER", 1))
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The compiler options that specialise it."""
         return ("-std=c++17", *(f"-D{name}={value}" for name, value in self.macros))
 
     def __repr__(self) -> str:
@@ -155,30 +139,11 @@ class Kernel:
 def kernel(file: str, name: str, *, prelude: str = "", **macros: str) -> Kernel:
     """Return kernel `name` of one of the package's files, specialised by `macros`.
 
-    Parameters
-    ----------
-    file : str
-        A file of this package, such as ``"elementwise/bitmap.cu"``.
-    name : str
-        The kernel's ``extern "C"`` name.
-    prelude : str, optional
-        C++ text set after ``common/algebra.cuh``, or after ``common/prims.cuh`` where that is not
-        included, and before the file's own code: the bodies of user-registered functors.
-    **macros : str
-        One word each; ``X="f64"`` becomes ``-DLG_X=f64``. What is left out keeps the default that
-        the file sets by ``#ifndef LG_X``.
-
-    Raises
-    ------
-    InvalidValue
-        For a macro the source does not use, a value of several words, a file or kernel that does
-        not exist, or a signature with a type that no array has.
-
-    Examples
-    --------
-    >>> count = kernel("elementwise/bitmap.cu", "count_bits")
-    >>> [str(param) for param in count.params]
-    ['const u32* words', 'i64 nwords', 'u64* total']
+    `prelude` is C++ text set after ``common/algebra.cuh``, or after ``common/prims.cuh`` where that
+    is not included, and before the file's own code: the bodies of user-registered functors. Macros
+    are one word each; ``X="f64"`` becomes ``-DLG_X=f64``. What is left out keeps the default that
+    the file sets by ``#ifndef LG_X``. `InvalidValue` if the file or the kernel does not exist, does
+    not use a macro, or has a parameter of a type that no array has.
     """
     if not (FOLDER / file).is_file():
         raise InvalidValue(f"kernel: no file {file} among the kernels. Look for a misspelling.")
@@ -192,8 +157,7 @@ def from_source(
 ) -> Kernel:
     """Return kernel `name` of a text that is not one of the package's files; see `kernel`.
 
-    The text, a generated program or a test's kernel, may include the package's headers; messages
-    call it `file`.
+    The text, a generated program or a test's kernel, may include headers; messages call it `file`.
     """
     source, bare, known, aliases, defaults = _pasted(text, file)
     chosen = {f"LG_{macro}": value for macro, value in macros.items()}
@@ -202,7 +166,11 @@ def from_source(
         source = _insert_prelude(source, prelude, file)
         known |= set(_MACRO.findall(prelude))
         words = aliases | dict(_ALIAS.findall(prelude)) | defaults | chosen
-    _check_macros(chosen, known, file)
+    for macro, value in chosen.items():
+        if macro not in known:
+            raise InvalidValue(f"kernel: {file} does not use {macro}. Look for a misspelling.")
+        if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
+            raise InvalidValue(f"kernel: {macro}={value!r} is not one word. Name it by a typedef.")
     params = _parse_params(bare, name, file, words)
     return Kernel(file, name, tuple(sorted(chosen.items())), source, params)
 
@@ -218,10 +186,7 @@ def _pasted(
 
 
 def sources_hash() -> str:
-    """Return the SHA-256 of every C++ source of the gpu backend, names included.
-
-    A report of a GPU run carries it, so that the report can be matched with the code it ran.
-    """
+    """Return the SHA-256 of every C++ source of the gpu backend, which reports carry."""
     digest, root = hashlib.sha256(), FOLDER.parent
     found = [path for path in root.rglob("*") if path.suffix in (".cu", ".cuh", ".hpp", ".cpp")]
     for name in sorted(path.relative_to(root).as_posix() for path in found):
@@ -263,14 +228,6 @@ def _insert_prelude(source: str, prelude: str, file: str) -> str:
     mark = marks[0]
     before, after = source.split(mark, 1)
     return f'{before}#line 1 "prelude"\n{prelude}\n{mark}{after}'
-
-
-def _check_macros(chosen: dict[str, str], known: frozenset[str], file: str) -> None:
-    for name, value in chosen.items():
-        if name not in known:
-            raise InvalidValue(f"kernel: {file} does not use {name}. Look for a misspelling.")
-        if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
-            raise InvalidValue(f"kernel: {name}={value!r} is not one word. Name it by a typedef.")
 
 
 def _parse_params(text: str, name: str, file: str, words: dict[str, str]) -> tuple[Param, ...]:
@@ -378,10 +335,7 @@ def macros_of(
 def accumulator(
     accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude
 ) -> tuple[str, str, str]:
-    """Return functor, domain and result of what adds results of type `z` to entries of type `w`.
-
-    As ``Accum`` in common/entry.cuh takes them; without an accumulator one that assigns.
-    """
+    """Return functor, domain and result of ``Accum`` in common/entry.cuh."""
     if accum is None:
         return "NoAccum", "bool", "bool"
     domain, result = accum.types(w, z)
@@ -408,7 +362,6 @@ def _functor(op: Operator | Monoid) -> tuple[str, str]:
 
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
-    """Return the text of a functor."""
     x, y = (str(read).lower() for read in getattr(op, "reads", (True, True)))
     code = body if body.endswith(";") else f"return Z({body});"
     return _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)

@@ -23,14 +23,12 @@ from lagpu.operations import Descriptor, Multiply, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
-    """Return a descriptor whose mask is the vector that stores the entries of the mask."""
     if desc.mask is None:
         return desc
     return desc._replace(mask=desc.mask.bitmap(counters).entries)
 
 
 def _make_room(C: BitmapMatrix) -> None:
-    """Store bits and values of an output."""
     if C.entries.form != "bitmap" or C.entries.values is None:
         require(C.device, C.shape, C.dtype, "assign")
     C.entries.to_writable()
@@ -131,7 +129,6 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
 
 
 def prepared(runtime: Runtime, op: Multiply) -> tuple[BitmapMatrix, CscMatrix, Product, Any, Plan]:
-    """Return operands, algebra, value of iso results and plan of a product."""
     A, product = op.matrix.csc(), op.product
     if not product.transpose and not A.may_keep_csr:  # its transpose lasts for this product only
         A, product = transpose(A), product._replace(transpose=True)
@@ -174,7 +171,6 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
 def _bits(
     Q: BitmapMatrix, form: CscMatrix, pulls: bool, macros: dict[str, str], given: dict[str, Any]
 ) -> None:
-    """Launch ``bitmap_mxm_bits``, pulled or pushed."""
     word, groups = words_of(Q.shape[0])
     macros |= {"WORD": word, "PUSH": "0" if pulls else "1"}
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
@@ -189,7 +185,6 @@ def _bits(
 def _sums(
     Q: BitmapMatrix, form: CscMatrix, product: Product, types: dict[str, str], given: dict[str, Any]
 ) -> None:
-    """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
     n, per, device = form.shape[1], stride(Q.shape[0]) // 32, form.device
     macros, prelude = macros_of(product, Q.dtype, form.dtype)
     named = functools.partial(kernel, "bitmap/products.cu", prelude=prelude, **macros, **types)

@@ -107,19 +107,10 @@ def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> N
 
 
 def _update(
-    w: VectorStore,
-    desc: Descriptor,
-    name: str,
-    op: Operator | None,
-    result: DType,
-    types: tuple[DType, ...],
-    operands: dict[str, VectorStore],
-    given: dict[str, Any],
-) -> None:
-    """Run a kernel over all of `w`: its operands by the prefix of their parameters.
-
-    `types` are those of `_TYPES`.
-    """
+    w: VectorStore, desc: Descriptor, name: str, op: Operator | None, result: DType,
+    types: tuple[DType, ...], operands: dict[str, VectorStore], given: dict[str, Any],
+) -> None:  # fmt: skip
+    """Run a kernel over all of `w`: its operands by prefix, and the types of `_TYPES`."""
     mask, complement = mask_words(desc)
     w.to_writable()  # before it is read as an operand
     for prefix, u in operands.items():
@@ -165,7 +156,6 @@ def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
 
 
 def region_at(w: VectorStore, indices: Any) -> Any:
-    """Return the presence words of a vector as long as `w` with entries at rising indices."""
     region = VectorStore(w.device, w.counters, w.dtype, w.size)
     region.set_sparse(indices, None, w.dtype.zero)
     region.to_bitmap()
@@ -184,7 +174,6 @@ def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:
 
 
 def gather(u: VectorStore, indices: Any) -> VectorStore:
-    """Return the vector of the entries of `u` at `indices`."""
     xp, count = u.device.xp, len(indices)
     words, values, _ = u.readable()
     made = VectorStore(u.device, u.counters, u.dtype, count)
@@ -234,7 +223,6 @@ _ONE_BLOCK = 4096  # entries that one thread block sums
 
 @functools.lru_cache(maxsize=1024)
 def _reduction(device: Any, blocks: int, monoid: Monoid, dtype: DType) -> CheckedLaunch:
-    """Return the launch of a number of thread blocks that sum entries of this type."""
     result = monoid.types(dtype)[1]
     run = specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=dtype)
     made: CheckedLaunch = device.prepare(run, blocks * 256)
@@ -242,10 +230,7 @@ def _reduction(device: Any, blocks: int, monoid: Monoid, dtype: DType) -> Checke
 
 
 def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
-    """Return the sum of all entries as `reduce_entries` does; the first call waits, and keeps it.
-
-    A matrix that is written is another `CscMatrix`.
-    """
+    """Return the sum of all entries as `reduce_entries` does; it is kept with the matrix."""
     if not A.nvals:
         return None
     what = None, A.values, A.number, A.dtype, monoid

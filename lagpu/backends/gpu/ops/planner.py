@@ -71,30 +71,22 @@ class SearchRule(NamedTuple):
 
     @property
     def one_way(self) -> bool:
-        """Whether the search has one direction, and needs one form of the matrix."""
         return self.kind in ("kOnlyPushes", "kOnlyPulls")
 
 
 @functools.lru_cache(maxsize=256)
 def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> float:
-    """Return alpha for a matrix of mean degree `degree` and `n` vertices.
+    """Return alpha for a matrix of `n` vertices and `degree` entries of a column, on average.
 
     Where a part 1 / x of all edges leaves the frontier, a vertex that pulls looks at some x / 3 of
     its neighbours until it finds one: a push costs m / x, and a pull n x. Both are equal where x is
     the square root of m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long
-    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3.
+    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3. In a matrix of few vertices and
+    many edges, few warps have all of a pull's work.
 
-    Parameters
-    ----------
-    degree : float
-        Entries of a column, on average.
-    n : int
-        Vertices. In a matrix of few vertices and many edges, few warps have all of a pull's work.
-    sums : bool
-        Whether a pull looks at all edges, so that it is dearer: with its own alpha the slowest path
-        count of mycielskian17 takes 0.42 ms and not 3.18.
-    wide : bool
-        Whether a push of many edges finds words, which a list's counter does not hold up.
+    If a pull `sums`, it looks at all edges, so that it is dearer: with its own alpha the slowest
+    path count of mycielskian17 takes 0.42 ms and not 3.18. A `wide` push of many edges finds words,
+    which a list's counter does not hold up.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
@@ -149,7 +141,6 @@ class Plan(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why, in numbers."""
         return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
 
 
@@ -171,15 +162,7 @@ class Numbers(NamedTuple):
 
 
 def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | None = None) -> Plan:
-    """Return the plan of a product; `desc` has the mask.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown kernel, policy or argument; the message lists the valid ones.
-    NotSupported
-        If the kernel needs rows that the matrix may not keep.
-    """
+    """Return the plan of a product; `desc` has the mask."""
     if product.kernel is not None:
         return _asked_for(A, product)
     name, given = policy_of("auto" if product.policy is None else product.policy)
@@ -208,13 +191,7 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
 
 
 def named(kernel: str, why: Any) -> Plan:
-    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``.
-
-    Raises
-    ------
-    InvalidValue
-        If there is none of this name; the message lists the valid ones.
-    """
+    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
     name, colon, variant = kernel.partition(":")
     strategy = STRATEGIES.get(name)
     if strategy is None or (colon and not (strategy.variants or name == "push_virtual")):
@@ -410,8 +387,7 @@ def policy_of(text: str) -> tuple[str, dict[str, Any]]:
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
     """Return the plan, or another one if the matrix lacks the form that the plan needs.
 
-    The second form of a matrix that is not symmetric is made at its second product, so that it
-    will be reused.
+    The second form of a matrix that is not symmetric is made at its second product.
     """
     if not STRATEGIES[plan.kernel].needs_form or _is_there(A, product, plan.direction):
         return plan

@@ -51,7 +51,6 @@ class Left(NamedTuple):
         return self.form if rows == self.transposed or self.form.symmetric else self.form.csr
 
     def made(self, rows: bool) -> CscMatrix:
-        """Return the matrix by columns, or by rows."""
         return self.there(rows) or forms.rows_of(self.form)
 
 
@@ -62,7 +61,6 @@ class AtMask(NamedTuple):
     found: Array  #: array of u32: bits of the entries where there is a product.
 
     def csc(self) -> CscMatrix:
-        """Return the product by itself."""
         return forms.take(self.whole, self.found)
 
 
@@ -111,7 +109,6 @@ def _lengths(A: Left, rows: bool) -> Array:
 
 
 def _of_two(A: CscMatrix, B: CscMatrix, algebra: Algebra) -> dict[str, Any]:
-    """Return the macros of operators and types."""
     names = ("ADD", "MUL", "T", "Z")
     return {"A": A.dtype, "B": B.dtype, **dict(zip(names, algebra, strict=True))}
 
@@ -183,10 +180,7 @@ def require_numbered(shape: tuple[int, int]) -> None:
 
 
 class Pattern:
-    """The positions over which matrices become vectors.
-
-    All `forms` have entries at exactly these; `numbers` are the positions, which rise, if known.
-    """
+    """The positions over which matrices become vectors, exactly those of all `forms`."""
 
     def __init__(self, forms: tuple[CscMatrix, ...], numbers: Array = None) -> None:
         self.forms = forms
@@ -197,7 +191,6 @@ class Pattern:
 
     @property
     def numbers(self) -> Array:
-        """The positions."""
         if self._numbers is None:
             self._numbers = positions(self.forms[0])
         return self._numbers
@@ -228,11 +221,8 @@ def _on_pattern(
     counters: Counters, A: CscMatrix, pattern: Pattern, inside: bool = True
 ) -> VectorStore:
     """Return `A` as a vector over `pattern`; not all of its entries need be `inside`."""
-    v, xp, known = (
-        VectorStore(A.device, counters, A.dtype, len(pattern)),
-        A.device.xp,
-        pattern.forms,
-    )
+    v = VectorStore(A.device, counters, A.dtype, len(pattern))
+    xp, known = A.device.xp, pattern.forms
     if any(A is form for form in known) or (
         not inside and known and forms.has_same_pattern(A, known[0])
     ):
@@ -268,12 +258,10 @@ def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMa
 
 
 def form_of(A: MatrixHandle, transposed: bool) -> CscMatrix:
-    """Return a matrix, or its transpose, by columns."""
     return forms.rows_of(A.csc()) if transposed else A.csc()
 
 
 def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
-    """Return ``A (+) B`` or ``A (x) B``."""
     A, B = map(form_of, (op.left, op.right), op.transposed)
     pattern, dtype = _union(A, B), op.op.types(A.dtype, B.dtype)[1]
     w = VectorStore(A.device, runtime.counters, dtype, len(pattern))
@@ -285,10 +273,7 @@ def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
 def write(
     counters: Counters, C: CscMatrix, desc: Descriptor, T: CscMatrix, inside: Region = (None, None)
 ) -> CscMatrix:
-    """Return what ``C<M> = T`` makes of `C`, in some rows and columns.
-
-    `desc` has the mask, a matrix by columns.
-    """
+    """Return what ``C<M> = T`` makes of `C`, in some rows and columns, by a mask by columns."""
     pattern = _union(C, T)
     if desc.mask is not None:
         mask = _on_pattern(counters, desc.mask, pattern, inside=False)
@@ -354,7 +339,6 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
 
 
 def plan(op: Multiply) -> Plan:
-    """Return how ``A (+.x) B`` would be made without a mask."""
     return _plan(count_steps(*operands(op))[0])
 
 

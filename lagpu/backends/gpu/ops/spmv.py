@@ -30,13 +30,7 @@ SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 
 
 def choose_selection(product: Product) -> Plan:
-    """Return the plan of a product with a selection; there is one kernel for each direction.
-
-    Raises
-    ------
-    NotSupported
-        If the author names a kernel or a policy.
-    """
+    """Return the plan of a product with a selection; there is one kernel for each direction."""
     if product.kernel is not None or product.policy is not None:
         raise NotSupported(
             f"{product.kernel or product.policy}: a selection has no such choice. "
@@ -92,20 +86,10 @@ def _selection_launch(
 
 
 def write_product(
-    runtime: Runtime,
-    w: VectorStore,
-    desc: Descriptor,
-    A: CscMatrix,
-    u: VectorStore,
-    product: Product,
-) -> None:
-    """``w<m> = A (+.x) u`` or ``A' (+.x) u``.
-
-    Raises
-    ------
-    NotSupported
-        If the kernel's lists cannot hold the vector's indices.
-    """
+    runtime: Runtime, w: VectorStore, desc: Descriptor,
+    A: CscMatrix, u: VectorStore, product: Product,
+) -> None:  # fmt: skip
+    """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
     runtime.last.plan = plan = choose(A, u, product, desc)
     A.multiplied = True
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
@@ -160,7 +144,6 @@ def write_product(
 
 
 def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
-    """Return the statistics of the product's result."""
     nvals, frontier_edges, stats = u.nvals, u.frontier_edges, u.stats
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(u.size, 1)

@@ -27,7 +27,6 @@ TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bits.TRAFFIC, **spa
 
 
 def _there(runtime: Runtime, indices: Array | None) -> Any:
-    """Return indices on the device; None for all stays None."""
     return None if indices is None else runtime.device.from_host(indices)
 
 
@@ -153,12 +152,10 @@ def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, T: Store, masked
 
 
 def _by_columns(desc: Descriptor) -> Descriptor:
-    """Return a descriptor whose mask is a matrix by columns."""
     return desc if desc.mask is None else desc._replace(mask=desc.mask.csc())
 
 
 def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign) -> None:
-    """``C<M>(I, J) = A``."""
     rows, cols = (_there(runtime, x) for x in op.indices or ())
     if rows is None and cols is None and not op.transposed:
         _write(runtime, C, desc, op.operand.store, masked=False)
@@ -227,7 +224,6 @@ def _as_bitmaps(op: ops.Multiply, mask: MatrixHandle | None = None) -> bool:
 
 
 def explain_product(runtime: Runtime, op: ops.Multiply) -> Plan:
-    """Return how a product of matrices would run without a mask."""
     return bits.prepared(runtime, op)[-1] if _as_bitmaps(op) else sparse.plan(op)
 
 

@@ -72,7 +72,6 @@ class Strategy(NamedTuple):
 
     @property
     def direction(self) -> str:
-        """``"push"`` or ``"pull"``."""
         return self.name.partition("_")[0]
 
     def result_type(self, product: Product, wanted: DType) -> DType:
@@ -92,10 +91,7 @@ def by_inputs(A: CscMatrix, product: Product) -> CscMatrix:
 
 
 def edges_of_outputs(A: CscMatrix, product: Product, form: CscMatrix) -> Any:
-    """Return the offsets that give the out-degree of an output; None if that form is missing.
-
-    They count the next frontier's edges, if the output can be one: then the matrix is square.
-    """
+    """Return offsets for an output's out-degree, or None: they count the next frontier's edges."""
     if A.shape[0] != A.shape[1]:
         return None
     rows = A if not product.transpose or is_symmetric(A) else A.csr
@@ -118,7 +114,6 @@ def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
 
 
 def _arrays(form: CscMatrix, job: Job) -> dict[str, Any]:
-    """Return the arrays of a matrix as kernels name them."""
     values = {"values": None, "a_iso": False}
     if not job.iso:
         values = {"values": form.values, "a_iso": form.number}
@@ -141,7 +136,6 @@ def _rows_of(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
 
 
 def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
-    """Bind a strategy of a launch over the columns."""
     form, name, strategy = by_outputs(A, job.product), job.kernel, STRATEGIES[job.kernel]
     if job.whole:
         return _bind_sums(A, form, job)

@@ -41,8 +41,7 @@ def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
 def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
     """Whether a matrix of this shape may be a bitmap: wide, and bits and values fit four times.
 
-    If the memory pool already holds one copy, that is enough: querying the driver costs more than
-    a level of a search.
+    One copy in the memory pool is enough: asking the driver costs more than a level of a search.
     """
     needed = bytes_of(dtype, shape)
     if needed is None:
@@ -61,9 +60,8 @@ def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: s
 class BitmapMatrix:
     """A matrix stored position by position. It is changed in place, so nothing else may hold it.
 
-    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`
-    has the rows that have entries, a bit each, 32 or 64 a number as the products take them, or is
-    None.
+    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`,
+    if not None, has a bit for each row with entries, 32 or 64 a number, as products take them.
     """
 
     def __init__(
@@ -74,12 +72,10 @@ class BitmapMatrix:
 
     @property
     def nvals(self) -> int:
-        """Number of entries."""
         return self.entries.nvals
 
     @property
     def nbytes(self) -> int:
-        """Bytes of bits and values."""
         v = self.entries
         return sum(x.nbytes for x in (v.words, v.values, v.indices) if x is not None)
 
@@ -89,7 +85,6 @@ class BitmapMatrix:
         self.alive: Any = None
 
     def copy(self, dtype: DType) -> BitmapMatrix:
-        """Return a copy, cast to `dtype`."""
         if self.entries.form == "bitmap":
             require(self.device, self.shape, None if self.entries.values is None else dtype, "dup")
         made = BitmapMatrix(self.device, dtype, self.shape, self.entries.copy(dtype))
@@ -114,8 +109,7 @@ def from_few_entries(
 ) -> BitmapMatrix | None:
     """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
 
-    None if there are more of them, or two of one position, or they are on the device, or a bitmap
-    matrix does not fit.
+    None if two share a row or a position, they are on the device, or it does not fit.
     """
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None
@@ -135,10 +129,7 @@ def from_few_entries(
 
 
 class MatrixHandle:
-    """The front end's object for a matrix; it stays the same when a statement writes the matrix.
-
-    `store` is how the matrix is stored now.
-    """
+    """The front end's object for a matrix; a statement that writes the matrix replaces `store`."""
 
     __slots__ = ("store",)
 
@@ -152,17 +143,14 @@ class MatrixHandle:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What the text of a program depends on: type and shape."""
         return self.store.dtype, *self.store.shape
 
     @property
     def symmetric(self) -> bool | None:
-        """Whether the matrix equals its transpose, if that is known."""
         return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
 
     @property
     def is_bitmap(self) -> bool:
-        """Whether it is stored as a bitmap matrix."""
         return type(self.store) is BitmapMatrix
 
     @property
@@ -203,7 +191,6 @@ def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
 
 
 def has_bitmap(*matrices: MatrixHandle | None) -> bool:
-    """Whether one of them is stored as a bitmap matrix."""
     return any(A is not None and A.is_bitmap for A in matrices)
 
 
@@ -249,10 +236,7 @@ def _first_bits(v: VectorStore, count: int) -> HostArray:
 
 
 class VectorLevels:
-    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels.
-
-    They were read from `vector`. The order is INT32, INT64 past 2**31.
-    """
+    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels."""
 
     def __init__(self, counters: Counters, v: VectorStore) -> None:
         self._counters, self._device, self.size = counters, v.device, v.size
@@ -280,11 +264,9 @@ class VectorLevels:
 
     @cached_property
     def starts(self) -> list[int]:
-        """`offsets` on the host."""
         return self._device.to_host(self.offsets).tolist()
 
     def cut(self, d: int) -> VectorStore:
-        """See `lagpu.operations.Levels`."""
         made = VectorStore(self._device, self._counters, BOOL, self.size)
         with self._device.alone():
             vertices = self.order[self.starts[d] : self.starts[d + 1]]
@@ -296,10 +278,7 @@ class VectorLevels:
         return made
 
     def edge_offsets(self, d: int, form: CscMatrix) -> stores.EdgeOffsets | None:
-        """Return level d with the entries of a matrix before each of its columns.
-
-        The columns of all levels are summed by one scan, at the first call.
-        """
+        """Return level d with the entries of a matrix before each column, by one scan for all."""
         if self.order.dtype != np.int32 or not len(self.order):
             return None
         if self._lists is None or self._lists[0]() is not form:
@@ -321,7 +300,6 @@ class LevelOffsets(NamedTuple):
     d: int
 
     def of(self, form: CscMatrix) -> stores.EdgeOffsets | None:
-        """Return the edge offsets of the level for the columns of `form`."""
         return self.levels.edge_offsets(self.d, form)
 
 
@@ -357,7 +335,6 @@ class BitmapLevels:
             self.lowest, self.deepest = lowest, deepest
 
     def cut(self, d: int) -> MatrixHandle:
-        """See `lagpu.operations.Levels`."""
         v = self._bitmap.entries
         made = VectorStore(self._device, self._counters, BOOL, v.size)
         run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
@@ -370,7 +347,6 @@ class BitmapLevels:
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 
     def order_bytes(self) -> int:
-        """Return the bytes of the arrays that `ordered` makes."""
         k, n = self.shape
         return int(4 * k * (2 * n + self.deepest + 3))
 

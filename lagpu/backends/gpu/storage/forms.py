@@ -24,7 +24,6 @@ Array = Any
 
 
 def empty(device: Device, dtype: DType, shape: tuple[int, int]) -> CscMatrix:
-    """Return a matrix without entries."""
     device.require(4 * shape[1], "Matrix")
     none, ptr = device.xp.empty(0, np.int32), device.xp.zeros(shape[1] + 1, np.int32)
     return CscMatrix(device, dtype, shape, ptr, none, None, dtype.numpy.type(0))
@@ -86,7 +85,6 @@ def diagonal(
 
 
 def entry(A: CscMatrix, i: int, j: int) -> Any:
-    """Return entry (i, j) as a Python scalar, or None."""
     first, last = A.column_range(j)
     at = int(A.device.xp.searchsorted(A.row_idx[first:last], i)) + first
     if at == last or int(A.row_idx[at]) != i:
@@ -95,15 +93,9 @@ def entry(A: CscMatrix, i: int, j: int) -> Any:
 
 
 def from_coo(
-    device: Device,
-    rows: Array,
-    cols: Array,
-    values: Any,
-    dtype: DType,
-    shape: tuple[int, int],
-    dup_op: BinaryOp | None,
-) -> CscMatrix:
-    """Return a matrix of triplets in any order; see `Backend.matrix_from_coo`."""
+    device: Device, rows: Array, cols: Array, values: Any,
+    dtype: DType, shape: tuple[int, int], dup_op: BinaryOp | None,
+) -> CscMatrix:  # fmt: skip
     xp = device.xp
     # Keys, their order, the sorted copies, and the pointer twice (docs/design/memory.md).
     width = 58 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)
@@ -174,15 +166,10 @@ def own_on_device(device: Device, array: Any, kind: Any) -> Array:
 
 
 def transpose(
-    A: CscMatrix,
-    what: str = "transpose",
-    remedy: str = "Use A.T in a product instead of A.T.new().",
-    rows_rise: bool = True,
-) -> CscMatrix:
-    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors.
-
-    `rows_rise` is whether the rows of each column of A do.
-    """
+    A: CscMatrix, what: str = "transpose",
+    remedy: str = "Use A.T in a product instead of A.T.new().", rows_rise: bool = True,
+) -> CscMatrix:  # fmt: skip
+    """Return ``A'``: entries sorted by row, columns rising, which `rows_rise` says of A's rows."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
     shares = _shares(A)
@@ -225,10 +212,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
 
 
 def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
-    """Return the mean out-degree of the vertex to which an edge leads, over all edges; 0 of none.
-
-    Hubs count by all of their edges, so it is up to some hundred times the mean degree.
-    """
+    """Return the mean out-degree of the vertex to which an edge leads, where hubs count often."""
     device, n = successors.device, successors.shape[1]
     if not successors.nvals:
         return 0.0
@@ -292,8 +276,7 @@ def is_symmetric(A: CscMatrix) -> bool:
 def _is_mirrored(A: CscMatrix, values: Array | None) -> bool:
     """Whether each entry beside the diagonal has a mirror of an equal value.
 
-    Each entry below the diagonal is searched in the column of its row: nothing is sorted, and no
-    memory needed.
+    Each entry below the diagonal is searched in the column of its row, without more memory.
     """
     value = None if values is None else lookup(values.dtype)
     run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
@@ -338,7 +321,6 @@ def may_make_csr(A: CscMatrix) -> bool:
 
 
 def why_no_second_form(A: CscMatrix) -> str:
-    """Return why `may_make_csr` is False."""
     if not A.may_keep_csr:
         return "its orientation is csc"
     need, free = A.nbytes + _bytes_beside(A), A.device.free_bytes()

@@ -52,15 +52,11 @@ def bits(array: Array) -> Array:
 
 
 def comparable(device: Device, array: Array) -> Array:
-    """Return the values in a type in which CuPy compares and computes exactly.
-
-    CuPy's own kernels take FP32 numbers below 1.2e-38 for 0.
-    """
+    """Return the values in a type in which CuPy computes exactly: it takes small FP32 for 0."""
     return _resized(device, array, FP64) if array.dtype == np.float32 else array
 
 
 def _resized(device: Device, array: Array, dtype: DType) -> Array:
-    """Return a copy in another type."""
     array = device.xp.ascontiguousarray(array)
     made = device.xp.empty(array.shape, dtype.numpy)
     run = specialised("elementwise/map.cu", "cast_values", U=lookup(array.dtype), W=dtype)
@@ -92,7 +88,6 @@ def as_type(device: Device, array: Array, kind: Any) -> Array:
 
 
 def count_up(device: Device, count: int, kind: Any) -> Array:
-    """Return the numbers 0 .. `count` - 1."""
     out = device.xp.empty(count, kind)
     device.launch(_step("count_up", T=out), count, count, out)
     return out
@@ -185,15 +180,9 @@ class CscMatrix:
     """A matrix by columns, which does not change; of equal values only one is kept."""
 
     def __init__(
-        self,
-        device: Device,
-        dtype: DType,
-        shape: tuple[int, int],
-        col_ptr: Array,
-        row_idx: Array,
-        values: Array | None,
-        iso: Any = None,
-    ) -> None:
+        self, device: Device, dtype: DType, shape: tuple[int, int],
+        col_ptr: Array, row_idx: Array, values: Array | None, iso: Any = None,
+    ) -> None:  # fmt: skip
         self.device, self.dtype = device, dtype
         self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
@@ -218,12 +207,10 @@ class CscMatrix:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Bytes of an offset and of a row."""
         return self.col_ptr.itemsize, self.row_idx.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the column form."""
         values = 0 if self.values is None else self.values.nbytes
         return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
 
@@ -245,12 +232,10 @@ class CscMatrix:
         return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
 
     def column_range(self, j: int) -> tuple[int, int]:
-        """Return where the entries of column `j` begin and end."""
         first, last = self.device.to_host(self.col_ptr[j : j + 2]).tolist()
         return first, last
 
     def kept(self, place: str, make: Callable[[], T]) -> T:
-        """Return the workspace of this name, made at the first call."""
         if place not in self.cache:
             self.cache[place] = make()
         return self.cache[place]
@@ -263,7 +248,6 @@ class CscMatrix:
         self.stamp = next(STAMPS)
 
     def fact(self, name: str, compute: Callable[[], T]) -> T:
-        """Return the fact of this name, computed at the first call."""
         if name not in self.facts:
             self.facts[name] = compute()
         return self.facts[name]
@@ -302,12 +286,10 @@ class EdgeOffsets(NamedTuple):
     offset: Array
 
     def of(self, form: CscMatrix) -> EdgeOffsets | None:
-        """Return these offsets if they are of the columns of `form`."""
         return self if self.form() is form else None
 
 
 def nwords(n: int) -> int:
-    """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32
 
 
@@ -335,31 +317,17 @@ def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> Hos
 class VectorStore:
     """A vector in one of three forms.
 
-    ``sparse``
-        `indices` (INT64, rising) and `values` packed beside them.
-    ``bitmap``
-        `words`, a presence bit for each index, and `values` for each index.
-    ``full``
-        `values` for each index; every entry is there.
+    ``sparse`` has `indices` (INT64, rising) and `values` packed beside them; ``bitmap`` has
+    `words`, a presence bit for each index, and `values` for each index; ``full`` has `values`
+    alone, as every entry is there. In each form `values` is None if all entries have the one value
+    `iso`: a Boolean frontier carries no values.
 
-    In each form `values` is None if all entries have the one value `iso`: a Boolean frontier
-    carries no values.
-
-    Attributes
-    ----------
-    single : int
-        The index of the only entry of a sparse vector whose index list is not on the device yet;
-        else -1.
-    stats : ProductStats or None
-        Statistics of the product that made it, from which the planner chooses the next direction.
-    frontier_edges : int or None
-        Matrix entries in the columns of its entries, known if a product counted them.
-    edge_offsets : EdgeOffsets, or LevelOffsets, or None
-        Offsets of these matrix entries, if a product was to keep them or the vector is a level.
-    kind : tuple
-        What the text of a program depends on: type and size.
-    stamp : int
-        Another number whenever the form or an array was replaced, which no other vector has had.
+    `single` is the index of the only entry of a sparse vector whose list is not on the device yet,
+    else -1. `stats` are those of the product that made the vector, from which the planner chooses
+    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, known
+    if a product counted them, and `edge_offsets` their offsets, if a product was to keep them or
+    the vector is a level. What the text of a program depends on is `kind`: type and size. `stamp`
+    is another number whenever the form or an array was replaced, which no other vector has had.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
@@ -402,14 +370,9 @@ class VectorStore:
         self.restore(("sparse", None, None, None, self.dtype.zero, 0, *_PLAIN))
 
     def set_bitmap(
-        self,
-        words: Array,
-        values: Array | None,
-        iso: Any,
-        count: Array | int | None,
-        notification: HostNotification | None = None,
-        stats: ProductStats | None = None,
-    ) -> None:
+        self, words: Array, values: Array | None, iso: Any, count: Array | int | None,
+        notification: HostNotification | None = None, stats: ProductStats | None = None,
+    ) -> None:  # fmt: skip
         """Become these presence bits; see `counted` for the counts."""
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         made = "bitmap", None, words, values, iso, nvals
@@ -430,8 +393,7 @@ class VectorStore:
     ) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a notification, `count` has two numbers: the second is `frontier_edges`, if it
-        `counts_edges`.
+        With a notification it is two numbers: the second is `frontier_edges` if it `counts_edges`.
         """
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         self._nvals, self._count, self._notification = nvals, counter, notification
@@ -455,7 +417,6 @@ class VectorStore:
 
     @property
     def nvals(self) -> int:
-        """Number of entries; the first read may wait for the device."""
         if self._nvals is None:
             if self._count is None:
                 self._start_count()
@@ -497,7 +458,6 @@ class VectorStore:
 
     @property
     def number(self) -> Any:
-        """`iso` as the kernels take it: any number of the type where values are stored."""
         return self.dtype.zero if self.iso is None else self.iso
 
     def _run(self, name: str, threads: int, *args: Any, typed: bool = False) -> None:
@@ -545,10 +505,7 @@ class VectorStore:
             self.indices = self.device.from_host(np.array(where, np.int64))
 
     def to_blank(self) -> bool:
-        """Take the form ``bitmap`` with values stored; words and values are not set.
-
-        Returns False, and does nothing, if there are entries.
-        """
+        """Take the form ``bitmap``, words and values not set; False if there are entries."""
         if self._nvals != 0:
             return False
         words, values = self.spare_words(), self.spare_values(self.dtype)
@@ -568,7 +525,6 @@ class VectorStore:
 
     @property
     def bytes_to_write(self) -> int:
-        """Bytes that `to_writable` allocates."""
         words = 0 if self.form == "bitmap" else 4 * nwords(self.size)
         has_values = self.form == "bitmap" and self.values is not None
         return words + (0 if has_values else self.size * self.dtype.numpy.itemsize)
@@ -646,7 +602,6 @@ class VectorStore:
     # ------------------------------------------------------------------------- single entries
     @property
     def shape(self) -> tuple[int]:
-        """``(size,)``."""
         return (self.size,)
 
     def get(self, i: int) -> Any:
@@ -670,7 +625,6 @@ class VectorStore:
         self.counted(known)
 
     def remove(self, i: int) -> None:
-        """Delete entry `i` if there is one."""
         if self.get(i) is None:
             return
         known = self.nvals - 1

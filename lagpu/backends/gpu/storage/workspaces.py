@@ -44,12 +44,10 @@ class PushSpace:
 
     @functools.cached_property
     def start(self) -> Array:
-        """See the class."""
         return self._room(self._col_ptr.dtype)
 
     @functools.cached_property
     def degree(self) -> Array:
-        """See the class."""
         return self._room(np.dtype(np.uint32))
 
     def _room(self, kind: np.dtype[Any]) -> Array:
@@ -103,10 +101,7 @@ def edge_frontier(A: stores.CscMatrix, sums: bool) -> dict[str, Array | None]:
 
 
 def scatter_space(A: stores.CscMatrix) -> dict[str, Array]:
-    """Return what ``push_scatter`` keeps of each row of a matrix, by parameter.
-
-    `map` has the number of an entry that reached the row, `chosen` lists those that are taken.
-    """
+    """Return what ``push_scatter`` keeps of each row: an entry's number, and a list of those."""
     sizes = A.shape[0], A.col_ptr.dtype, "push_scatter"
     return {name: _room(A, name, *sizes) for name in ("map", "chosen")}
 
@@ -115,8 +110,7 @@ class PullSpace:
     """Empty columns and hint neighbours of a matrix, for pulls.
 
     `empty` has bits of the columns without entries, `hint` for each column one of its rows, of
-    those that have the most entries (common/hint.cuh); `targets` is the number of columns with
-    entries.
+    those that have the most entries (common/hint.cuh); `targets` columns have entries.
     """
 
     def __init__(self, A: stores.CscMatrix, lengths: Array) -> None:
@@ -159,7 +153,6 @@ def near_words(device: Device, n: int) -> int:
 
 
 def _power_above(count: int) -> int:
-    """Return the least power of two that is not below `count`."""
     return 1 << max(count - 1, 0).bit_length()
 
 
@@ -170,7 +163,6 @@ def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
 
 
 def push_bytes(n: int, chunks: int) -> int:
-    """Return the bytes of the lists of `n` columns, without places."""
     return 4 * list_room(n) + 8 * chunks
 
 
@@ -184,12 +176,10 @@ def list_room(n: int) -> int:
 
 
 def pull_bytes(n: int) -> int:
-    """Return the bytes of a `PullSpace` of `n` columns."""
     return 4 * (stores.nwords(n) + n)
 
 
 def index_types(A: stores.CscMatrix, prefix: str = "") -> dict[str, str]:
-    """Return the macros for the types of a matrix' index arrays."""
     return {f"{prefix}PTR": index_ctype(A.col_ptr), f"{prefix}IDX": index_ctype(A.row_idx)}
 
 
@@ -205,7 +195,6 @@ def entries_left(device: Device, result: Array) -> int:
 
 
 def push_space(A: stores.CscMatrix) -> PushSpace:
-    """Return the lists of `A`, made at the first call."""
     return A.kept("push", lambda: PushSpace(A))
 
 
@@ -221,11 +210,6 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
     their places. A row counts by the entries of its own column, the in-degree of its vertex, as
     Hiragushi and Takahashi 2013, section 3.4, have it; in a matrix that is not square by its own
     entries. Equal ones stay in rising order.
-
-    Raises
-    ------
-    OutOfMemory
-        If there is no room for them, or for sorting.
     """
 
     def ordered() -> Array:
@@ -246,7 +230,6 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
 
 
 def _row_lengths(A: stores.CscMatrix) -> Array:
-    """Return the prefix sum of the rows' lengths."""
     device = A.device
     counts = device.xp.zeros(A.shape[0] + 1, np.int64)
     run = kernel("elementwise/forms.cu", "count_row_entries", IDX=index_ctype(A.row_idx))
@@ -255,7 +238,6 @@ def _row_lengths(A: stores.CscMatrix) -> Array:
 
 
 def lengths_of(device: Device, col_ptr: Array, sign: int = 1) -> Array:
-    """Return the number of entries in each column, times `sign`."""
     n = len(col_ptr) - 1
     lengths = device.xp.empty(n, col_ptr.dtype)
     run = kernel("elementwise/forms.cu", "column_lengths", PTR=index_ctype(col_ptr))
@@ -342,10 +324,7 @@ def batches(form: stores.CscMatrix, groups: int) -> Array:
 
 
 class Ranked(NamedTuple):
-    """Vertices by out-degree, the largest first; all None where ranks do not pay.
-
-    The words that are looked at most then share lines of L1.
-    """
+    """Vertices by out-degree, the largest first, whose words share lines of L1; None if no use."""
 
     rank: Array | None  #: array of i32: of each vertex.
     idx: Array | None  #: array: the matrix's row indices by ranks.
@@ -398,10 +377,7 @@ class Heads(NamedTuple):
 
 
 def heads_of(form: stores.CscMatrix) -> Heads | None:
-    """Return the heads of a form's columns, made at the first call.
-
-    None where memory is short, or where a lane cannot load four entries at once.
-    """
+    """Return the heads of a form's columns, kept; None if memory is short or loads not aligned."""
     if "heads" not in form.cache:
         # A bit an entry; of the columns numbers, bits and counts of these, and a sum of each tile.
         wanted = form.nvals // 4 + 8 * form.shape[1]

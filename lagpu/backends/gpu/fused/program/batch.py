@@ -32,7 +32,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.backends.match import distinct, holds
-from lagpu.operations import Statement, Until
+from lagpu.operations import Statement, Statements, Until
 
 _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 _OUT = operator.attrgetter("out")  # of a `Statement`
@@ -56,7 +56,7 @@ _OUTPUTS = (VectorStore, ops.ScalarValue)
 
 
 class Batches:
-    """The programs of statements in a row that came again and again; see `protocol.Batches`.
+    """The programs of statements in a row that came again and again.
 
     A program is made in the background, while such statements still run one by one. What was found
     out of a statement or a batch serves those that differ in objects and numbers alone.
@@ -75,7 +75,11 @@ class Batches:
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
 
     def line(self, statement: Statement) -> BatchLine | None:
-        """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
+        """Return what `plan` needs of a statement; None unless it writes a vector or a scalar.
+
+        The last element is the share of a batch that it fills: as the device takes long for it, or
+        its output is large. The batch ends with the statement by which it is full.
+        """
         operation: Any = statement.operation
         kind, nvals = type(operation), 0
         if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
@@ -107,9 +111,13 @@ class Batches:
         return (number, handles, numbers, 1.0 if nvals > _LONG else share) if number else None
 
     def plan(
-        self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
+        self, statements: Statements, lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
-        """See `protocol.Batches`."""
+        """Return the program of such statements; None if there is none, or none yet.
+
+        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
+        asked for next. The caller holds the lock of the backend.
+        """
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
         known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None
@@ -135,16 +143,10 @@ class Batches:
         return None
 
     def _of(
-        self,
-        statements: Sequence[Statement],
-        lines: Sequence[BatchLine],
-        named: list[Any],
-        counted: Any,
-    ) -> tuple[_Known, bool]:
-        """Return what is known of batches alike, and whether they write `counted`.
-
-        `named` are the handles of all lines.
-        """
+        self, statements: Statements,
+        lines: Sequence[BatchLine], named: list[Any], counted: Any,
+    ) -> tuple[_Known, bool]:  # fmt: skip
+        """Return what is known of batches alike, and whether they write `counted`."""
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
@@ -163,7 +165,6 @@ class Batches:
 
 
 def _operators(s: Statement) -> list[Any]:
-    """Return the operators of a statement, and of its accumulator."""
     operation, accum = s.operation, s.desc.accum
     found: list[Any] = [] if accum is None else [accum]
     if isinstance(operation, emit.PRODUCTS):
@@ -171,11 +172,7 @@ def _operators(s: Statement) -> list[Any]:
         return [*found, semiring.monoid.op, semiring.multiply]
     if isinstance(operation, ops.Reduce):
         return [*found, operation.monoid.op]
-    op = (
-        operation.function.op
-        if isinstance(operation, ops.Apply)
-        else getattr(operation, "op", None)
-    )
+    op = getattr(operation.function if isinstance(operation, ops.Apply) else operation, "op", None)
     return found if op is None else [*found, op]
 
 
@@ -201,9 +198,7 @@ class _Known:
     All places but those of `written` are in the list of the handles of all lines.
     """
 
-    def __init__(
-        self, device: Device, statements: Sequence[Statement], named: Sequence[Any]
-    ) -> None:
+    def __init__(self, device: Device, statements: Statements, named: Sequence[Any]) -> None:
         self.came = 0
         first: dict[int, int] = {}
         for k, x in enumerate(named):
@@ -233,12 +228,9 @@ class _Kept:
     """A program of batches alike, which may not be compiled yet."""
 
     def __init__(
-        self,
-        counters: Counters,
-        statements: Sequence[Statement],
-        handles: Sequence[Any],
-        counted: Any,
-    ) -> None:
+        self, counters: Counters, statements: Statements,
+        handles: Sequence[Any], counted: Any,
+    ) -> None:  # fmt: skip
         """Write a program for such statements, and begin to compile it."""
         self.counters, self.device = counters, counters.device
         bare, block = without_numbers(statements), self.device.limits.loop_block
@@ -263,7 +255,6 @@ class _Kept:
         return self.launch is not None
 
     def forget(self) -> None:
-        """Drop the memory that the last run worked in."""
         self.rooms, self.stamps = [], None
 
     def repeats(self, handles: Sequence[Any]) -> bool:
@@ -296,16 +287,10 @@ class Batch(KernelLoop):
     why = "the loop is run by Python"
 
     def __init__(
-        self,
-        known: _Known,
-        kept: _Kept,
-        statements: Sequence[Statement],
-        lines: Sequence[BatchLine],
-        named: Sequence[Any],
-        handles: Sequence[Any],
-        counted: Any,
-        repeats: bool,
-    ) -> None:
+        self, known: _Known, kept: _Kept, statements: Statements,
+        lines: Sequence[BatchLine], named: Sequence[Any],
+        handles: Sequence[Any], counted: Any, repeats: bool,
+    ) -> None:  # fmt: skip
         self.statements, self.device = statements, kept.device
         self.written = known.written(handles)
         self._known, self._kept, self._counted = known, kept, counted
@@ -313,7 +298,6 @@ class Batch(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         return sum(x.bytes_to_write for x in self.written)
 
     def run(self, log: LoopLog | None = None) -> None:
@@ -354,7 +338,6 @@ class Batch(KernelLoop):
         return start, partial(self._settle, scalars, heard, counts)
 
     def _arguments(self, run: emit.Run) -> dict[str, Any]:
-        """Return the arguments of vectors and matrices, and numbers."""
         kept, device = self._kept, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
@@ -377,7 +360,6 @@ class Batch(KernelLoop):
             kept.stamps = [*map(_STAMP, handles)]
 
     def _scalars(self) -> emit.LoopScalars | None:
-        """Return the scalars of the run, or None if there are none."""
         known = self._known
         if not known.scalars:
             return None

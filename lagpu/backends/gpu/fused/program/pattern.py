@@ -26,13 +26,13 @@ from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.match import distinct, holds, method
-from lagpu.operations import Handle, Rejection, Statement, Until, operands_of
+from lagpu.operations import Handle, Rejection, Statement, Statements, Until, operands_of
 
 Array = Any
 
 
 def generated_pattern_loop(
-    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+    counters: Counters, statements: Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop within a pattern, or why there is none; `why` no other fits."""
     masks = [s.desc.mask for s in statements if isinstance(s.operation, ops.Multiply)]
@@ -74,14 +74,9 @@ class GeneratedPatternLoop(GeneratedLoop):
     keeps_log = False
 
     def __init__(
-        self,
-        A: MatrixHandle,
-        used: Sequence[MatrixHandle],
-        entries: dict[int, VectorStore],
-        statements: Sequence[Statement],
-        until: Until,
-        why: str,
-    ) -> None:
+        self, A: MatrixHandle, used: Sequence[MatrixHandle], entries: dict[int, VectorStore],
+        statements: Statements, until: Until, why: str,
+    ) -> None:  # fmt: skip
         empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]
         values = self._pattern.values
@@ -104,7 +99,6 @@ class GeneratedPatternLoop(GeneratedLoop):
         return PatternOperands(self._pattern, *given)
 
     def _store(self) -> None:
-        """Store the entries that are left in the handles of the matrices."""
         for handle, v in self._handles:
             handle.store = forms.take(self._pattern.with_values(v.dtype, v.values, None), v.words)
 
@@ -122,7 +116,6 @@ class PatternOperands(emit.Operands):
         self._lists: dict[bool, str] = {}
 
     def _lists_of(self, rows: bool) -> str:
-        """Return the ``Lists`` of the rows or of the columns."""
         if rows not in self._lists:
             at = self.params.place(self._pattern)
             lists = _by_rows if rows else _by_columns
@@ -138,10 +131,7 @@ class PatternOperands(emit.Operands):
         params.product(product, u.dtype, a.dtype, name)
         words = params.room("u32", nwords(s.out.size), np.uint32)
         values = params.room(kind, s.out.size, product.result.numpy)
-        left, right = (
-            self._lists_of(not operation.transposed),
-            self._lists_of(not product.transpose),
-        )
+        left, right = map(self._lists_of, (not operation.transposed, not product.transpose))
         n, at = params.size(s.out.size), params.place(self._pattern)
         (ncols,) = params.made(["i64"], lambda run: [np.int64(run.handles[at].shape[1])])
         x, y = params.entries(u), params.entries(a)

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counte
 from lagpu.backends.gpu.fused.program.text import Program, lines_of, signature
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
-from lagpu.operations import Handle, Product, Statement, Until
+from lagpu.operations import Handle, Product, Statement, Statements, Until
 
 Array = Any
 _MEETS = "if (!meet(&all, {}, turn, stop){}) break;"
@@ -23,22 +23,12 @@ _ANY_FOUND = " || !all.last->found"
 
 
 class Numbering(NamedTuple):
-    """How the indices of one size are numbered on all pieces; see ``Slots`` of the kernel.
-
-    Attributes
-    ----------
-    size, slots : int
-        The indices, and how many slots their numbers take.
-    run : int
-        ``1 << run`` consecutive words of slots are of one piece.
-    has_tables : bool
-        Whether slots are other numbers than indices.
-    """
+    """How the indices of one size are numbered on all pieces; see ``Slots`` of the kernel."""
 
     size: int
-    slots: int
-    run: int
-    has_tables: bool
+    slots: int  #: That the numbers of the indices take.
+    run: int  #: ``1 << run`` consecutive words of slots are of one piece.
+    has_tables: bool  #: Whether slots are other numbers than indices.
 
 
 class Tables(NamedTuple):
@@ -61,8 +51,8 @@ class PieceScalars(emit.KernelScalars):
 class PieceOperands(emit.Operands):
     """What the statements of a program on pieces name; see `Operands`.
 
-    `numberings` are those of all sizes; `sizes` has the size of each distributed vector, by the
-    ``id`` of its part.
+    `numberings` are those of all sizes; `sizes` those of distributed vectors, by the ``id`` of the
+    part.
     """
 
     scalars_of = PieceScalars
@@ -85,7 +75,6 @@ class PieceOperands(emit.Operands):
         return self._ghosts, self.scalars.words * self._pieces
 
     def size_of(self, x: VectorStore) -> int:
-        """See `Operands`."""
         return self._sizes.get(id(x), 0)
 
     def at(self, x: VectorStore) -> str:
@@ -151,7 +140,6 @@ class PieceOperands(emit.Operands):
         return [*peers, "u64* result"]
 
     def after(self) -> list[str]:
-        """See `Operands`."""
         return [*super().after(), "report(all, turn, result);"]
 
     def _send(self, u: VectorStore, with_values: bool) -> tuple[str, str]:
@@ -188,21 +176,14 @@ class PieceOperands(emit.Operands):
 
 
 class PieceProgram(GeneratedLoop):
-    """The part of a generated loop that one of several devices runs; see `GeneratedLoop`.
-
-    `statements` and `until` are on the parts of a piece; see `PieceOperands` for the others.
-    """
+    """The part of a generated loop that one of several devices runs, on the parts of its piece."""
 
     name = "generated loop of pieces"
 
     def __init__(
-        self,
-        statements: Sequence[Statement],
-        until: Until,
-        pieces: int,
-        numberings: Sequence[Numbering],
-        sizes: Mapping[int, int],
-    ) -> None:
+        self, statements: Statements, until: Until, pieces: int,
+        numberings: Sequence[Numbering], sizes: Mapping[int, int],
+    ) -> None:  # fmt: skip
         super().__init__(statements, until, "")
         self._shared = pieces, tuple(numberings), sizes
         self._program_of: tuple[Program, Sequence[Handle]] | None = None
@@ -235,7 +216,6 @@ class PieceProgram(GeneratedLoop):
         }  # fmt: skip
 
     def ran(self) -> None:
-        """Leave the scalars; see `LoopScalars.ran`."""
         if self._scalars:
             self._scalars.ran()
 
@@ -254,5 +234,4 @@ class PieceProgram(GeneratedLoop):
 
 @functools.lru_cache(maxsize=256)
 def _launch(device: Device, kernel: Kernel, blocks: int, block: int) -> CheckedLaunch:
-    """Return the launch of a program; all arguments vary."""
     return device.prepare(kernel, blocks * block, block=block, cooperative=True)

@@ -45,7 +45,6 @@ _programs: dict[tuple[Any, ...], list[Program]] = {}
 
 
 def kept_programs(*key: Any) -> list[Program]:
-    """Return where programs of a key are kept."""
     if len(_programs) >= MOST_PROGRAMS:
         _programs.clear()
     return _programs.setdefault(key, [])
@@ -57,21 +56,16 @@ def counters_of(device: Device, counters: int) -> Any:
     return device.xp.empty(count, np.uint64)
 
 
-def generated_loop(
-    statements: Sequence[Statement], until: Until, why: str
-) -> GeneratedLoop | Rejection:
+def generated_loop(statements: ops.Statements, until: Until, why: str) -> GeneratedLoop | Rejection:
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
     lacking = once(statements, why_not_generated)
     return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
 
 
 def generated_sweep(
-    statements: Sequence[Statement], turns: ops.Sweep, why: str
+    statements: ops.Statements, turns: ops.Sweep, why: str
 ) -> GeneratedLoop | Rejection:
-    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep.
-
-    Each level takes as long as all indices, where a sweep looks at those of the level.
-    """
+    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep."""
     given: Any = turns.levels
     levels, deepest = given.vector, given.deepest
     masks = turns.here, turns.above
@@ -88,7 +82,7 @@ def generated_sweep(
     return generated_loop([*statements, *makes], Until(times=deepest), f"no sweep: {why}")
 
 
-def why_not_generated(statements: Sequence[Statement]) -> str:
+def why_not_generated(statements: ops.Statements) -> str:
     """Return why statements cannot be lines of one kernel, or an empty string."""
     why = next(filter(None, map(why_no_line, statements)), "")
     if not why and all(s.writes_scalar for s in statements):
@@ -129,26 +123,21 @@ def has_one_index(s: Statement) -> bool:
     return where is not None and where[0] is not None and len(where[0]) == 1
 
 
-def _written_places(body: Sequence[Statement]) -> list[int]:
-    """Return the places of the vectors that a recorded body writes."""
+def _written_places(body: ops.Statements) -> list[int]:
     assert isinstance(body, RecordedBody)
     return [place.number for place in distinct(s.out for s in body.record.statements)]
 
 
 class GeneratedLoop(KernelLoop):
-    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
-
-    `one_way` is why a product has no direction to choose; the vector `counted_input` of those that
-    a statement reads is the input of its row in a trace.
-    """
+    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
     name = "generated loop"
     keeps_log = may_run_on = True
-    one_way = "only one form of the matrix is stored"
-    counted_input = -1
+    one_way = "only one form of the matrix is stored"  # why a product has no choice
+    counted_input = -1  # of the vectors that a statement reads, in a trace
     _numbers: Sequence[Any] = ()
 
-    def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
+    def __init__(self, statements: ops.Statements, until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._until, self._ends = until, until[:2]
         if isinstance(statements, RecordedBody):  # a record has no scalars
@@ -229,7 +218,7 @@ class GeneratedLoop(KernelLoop):
         return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body and condition are kept, and the handles by place.
+        """Return where programs for this body are kept, and the handles by place.
 
         That is the record of the body, or for a body that is not kept as one, its signature.
         """
@@ -297,7 +286,6 @@ class OnEntries(NamedTuple):
     bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
 
     def store(self) -> None:
-        """Store the bitmap matrices written in the outputs' handles."""
         for handle in self.written:
             made = self.bitmaps[id(handle)]
             made.changed()
@@ -305,11 +293,9 @@ class OnEntries(NamedTuple):
 
 
 def on_entries(
-    counters: Counters,
-    statements: Sequence[Statement],
-    read: Sequence[MatrixHandle],
-    shape: tuple[int, int] | None = None,
-) -> OnEntries | Rejection:
+    counters: Counters, statements: ops.Statements,
+    read: Sequence[MatrixHandle], shape: tuple[int, int] | None = None,
+) -> OnEntries | Rejection:  # fmt: skip
     """Return statements on entries, or why there are none.
 
     `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
@@ -343,10 +329,7 @@ def why_not_on_entries(
     shape: tuple[int, int] | None,
     turns: Any = (ops.Multiply, ops.Assign),
 ) -> str:
-    """Return why a statement cannot be rewritten on entries, or an empty string.
-
-    `turns` are operations that may not transpose an operand.
-    """
+    """Return why a statement cannot be on entries, or ""; `turns` may not transpose an operand."""
     operation: Any = s.operation
     what = method(s)
     if isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None:
@@ -363,7 +346,6 @@ def why_not_on_entries(
 
 
 def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
-    """Return one statement on entries; a product has the same matrix."""
     made, operation = ops.moved(s, entries), s.operation
     if isinstance(operation, ops.Multiply):
         operation = operation._replace(operand=entries[id(operation.operand)])
@@ -372,7 +354,7 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 
 
 def generated_bitmap_loop(
-    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+    counters: Counters, statements: ops.Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
     products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
@@ -430,7 +412,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
         found, copied = self._found, self._ends[1]
         rows, sums = {}, 0
         for s in found.statements:
@@ -458,7 +439,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
         self._found.store()
 
     def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
-        """See `GeneratedLoop`."""
         k, _ = self._shapes[id(operation.operand)]
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
@@ -480,7 +460,6 @@ class BitmapOperands(emit.Operands):
         self._shapes, self._nbytes = shapes, nbytes
 
     def space(self, s: Statement) -> Any:
-        """See `Operands`."""
         return self._shapes[id(s.out)]
 
     def filled(self, s: Statement) -> str:
@@ -516,10 +495,7 @@ class BitmapOperands(emit.Operands):
         return [*lines, call], result, logged
 
     def _sums(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
-        """Return the line of a product with values, and the numbers that are logged.
-
-        `out` has the mask and the result.
-        """
+        """Return the line of a product with values, and the numbers that are logged."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
         name = f"Product{len(params.structs)}"

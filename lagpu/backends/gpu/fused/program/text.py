@@ -16,7 +16,7 @@ from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.dtypes import DType, lookup
-from lagpu.operations import Descriptor, Handle, Statement, operands_of
+from lagpu.operations import Descriptor, Handle, Statement, Statements, operands_of
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
@@ -47,12 +47,10 @@ class _Entry:
 
 
 def index_of(operation: ops.ExtractElement, params: emit.Parameters) -> str:
-    """Return the parameter with the index of an element."""
     return params.number("i64", operation.position[0])
 
 
 def index_in(listed: Any, params: emit.Parameters) -> str:
-    """Return the parameter with the only index of a list."""
     place = params.place(listed)
     return params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])[0]
 
@@ -60,7 +58,7 @@ def index_in(listed: Any, params: emit.Parameters) -> str:
 class Pass(emit.Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
-    `sums` are the lines that leave a block's part of each sum, whose value is there after the next
+    `sums` are the lines that leave a block's part of each sum, which is whole after the next
     barrier.
     """
 
@@ -87,10 +85,7 @@ class Pass(emit.Writer):
         self._write(s, z, t, some)
 
     def sum(self, s: Statement, operation: Any, name: str) -> str:
-        """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier.
-
-        An element is the sum of the one entry at its index, by a monoid that takes any.
-        """
+        """Add the sum of a vector, or of one entry; return the ``Entry`` it is after a barrier."""
         e = self._vector(operation.operand)
         x, z = self._read(e), s.dtype.ctype
         bits, kept, add = "all", "true", monoid.any
@@ -166,10 +161,7 @@ class Pass(emit.Writer):
         return f"(k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0u)", f"(at == {i})"
 
     def _mask(self, desc: Descriptor) -> tuple[str, str]:
-        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index.
-
-        The words of a mask by values say where it has entries, so there the entry is looked at.
-        """
+        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""
         if desc.mask is None:
             return "all", "true"
         where, complement = self._operands.mask_of(desc)
@@ -199,7 +191,6 @@ class Pass(emit.Writer):
         return f"e{e.suffix}"
 
     def operand(self, x: VectorStore) -> str:
-        """See `Writer`: the entry in registers."""
         return self._read(self._vector(x))
 
     # ------------------------------------------------------------------------------ text
@@ -286,7 +277,6 @@ class HeldPass(Pass):
         return f"warp_fold<{functor}>({name})"
 
     def lines(self) -> list[str]:
-        """Return the lines of the pass."""
         entries = list(self._entries.values())
         written = [e.suffix for e in entries if e.written]
         return [
@@ -320,7 +310,6 @@ class _ScalarLines:
         return bool(self.writes & (others.writes | others.reads) or self.reads & others.writes)
 
     def extend(self, more: _ScalarLines) -> None:
-        """Add lines after these."""
         self.lines += more.lines
         self.writes |= more.writes
         self.reads |= more.reads
@@ -346,7 +335,6 @@ class Passes:
         self._sums = 0
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
-        """Return the lines of statements."""
         for s in statements:
             self._add(s)
         self._end_pass()
@@ -403,10 +391,7 @@ class Passes:
         return self._pass
 
     def _end_pass(self) -> None:
-        """Add the lines of the open pass, and of scalars after it: now, or after the next barrier.
-
-        They wait for a barrier if the pass has sums, or if they follow others that wait for one.
-        """
+        """Add the open pass, and scalars' lines after it: now, or after the next barrier."""
         if self._pass is not None:
             self._lines += self._pass.lines()
             if self._pass.sums or self._after_pass.follow(self._after_barrier):
@@ -422,7 +407,6 @@ class Passes:
             self._add_barrier(self._operands.synchronised())
 
     def _add_barrier(self, lines: list[str]) -> None:
-        """Add lines with a barrier, and those that wait for one."""
         self._lines += [*lines, *self._after_barrier.lines]
         self._after_barrier = _ScalarLines()
 
@@ -445,7 +429,6 @@ class LogLines:
         ]
 
     def params(self) -> list[str]:
-        """Return the kernel's last parameters."""
         return self._if_on("u64* log_words", "bool log_is_new")
 
     def opening(self) -> list[str]:
@@ -475,11 +458,9 @@ class LogLines:
         return self._if_on("open = true;")
 
     def at_break(self) -> list[str]:
-        """Return the lines before the loop is left at the end of an iteration."""
         return self._if_on(f"if (open) {{ {BARRIER} flush(now); }}")
 
     def closing(self, counters: int) -> list[str]:
-        """Return the lines after the loop."""
         return self._if_on(
             f"if (open) {{ {BARRIER} flush({_counters_before(counters)}); }}",
             "if (global_thread() == 0) log->close();",
@@ -501,11 +482,9 @@ class Traced(emit.Writer):
         self.params, self._scalars = operands.params, operands.scalars
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
-        """Return the lines of statements."""
         return [line for s in statements for line in self._statement(s)]
 
     def _statement(self, s: Statement) -> list[str]:
-        """Return the lines of one statement, and of its record."""
         if isinstance(s.operation, emit.PRODUCTS):
             lines, t, logged = self._operands.product(s)
             kind = t.dtype.ctype
@@ -522,7 +501,6 @@ class Traced(emit.Writer):
         return [*checks, *self._write(s, z, source, emit.Logged())]
 
     def _scalar(self, s: Statement) -> list[str]:
-        """Return the lines of a statement that writes a scalar."""
         operation, scalars = s.operation, self._scalars
         if not isinstance(operation, emit.SUMMED):
             return [scalars.computes(s)]
@@ -566,11 +544,9 @@ class Traced(emit.Writer):
 
     # ----------------------------------------------------------------------- see `Writer`
     def operand(self, x: VectorStore) -> str:
-        """See `Writer`: where the whole vector is."""
         return self.params.entries(x)
 
     def constant(self, ctype: str, value: str, there: str = "true") -> str:
-        """See `Writer`."""
         return f"Filled<{ctype}>{{{value}}}"
 
     def call(self, name: str, types: str, args: str) -> str:
@@ -727,29 +703,14 @@ def _of_select(x: ops.Select) -> _Parts:
     return (x.op, kind), (x.operand, *scalars), numbers
 
 
-def _of_vector(x: Any) -> _Parts:
-    return (x.indices is None,), (x.operand,), ()
-
-
 def _of_assigned(x: ops.AssignScalar) -> _Parts:
-    where = x.indices
-    if where is None:
-        return _of_number(x)
     kind, scalars, numbers = _number(x.value)
-    return (kind, False), (*where, *scalars), numbers
+    return (kind, x.indices is None), (*(x.indices or ()), *scalars), numbers
 
 
-def _of_number(x: Any) -> _Parts:
+def _of_constant(x: ops.Constant) -> _Parts:
     kind, scalars, numbers = _number(x[0])
     return (kind, True), scalars, numbers
-
-
-def _of_element(x: ops.ExtractElement) -> _Parts:
-    return (), (x.operand,), x.position
-
-
-def _of_reduce(x: ops.Reduce) -> _Parts:
-    return (x.monoid,), (x.operand,), ()
 
 
 def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
@@ -776,12 +737,12 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Ewise: _of_ewise,
     ops.Apply: _of_apply,
     ops.Select: _of_select,
-    ops.Assign: _of_vector,
-    ops.Extract: _of_vector,
+    ops.Assign: lambda x: ((x.indices is None,), (x.operand,), ()),
+    ops.Extract: lambda x: ((x.indices is None,), (x.operand,), ()),
     ops.AssignScalar: _of_assigned,
-    ops.Constant: _of_number,
-    ops.Reduce: _of_reduce,
-    ops.ExtractElement: _of_element,
+    ops.Constant: _of_constant,
+    ops.Reduce: lambda x: ((x.monoid,), (x.operand,), ()),
+    ops.ExtractElement: lambda x: ((), (x.operand,), x.position),
 }
 
 
@@ -810,27 +771,16 @@ def line_of(statement: Statement) -> Line | None:
     return (kind, dtype, desc[1:], what, *kinds), handles, numbers
 
 
-def lines_of(statements: Sequence[Statement]) -> list[Line]:
-    """Return the lines of statements that a program has."""
+def lines_of(statements: Statements) -> list[Line]:
     return [cast(Line, line_of(s)) for s in statements]
 
 
 class Signature(NamedTuple):
-    """What the text of a program depends on, and what it is applied to.
+    """What the text of a program depends on, and what it is applied to."""
 
-    Attributes
-    ----------
-    key : tuple
-        The same for statements and conditions that one program serves.
-    handles : list of Handle
-        Vectors, matrices and index lists, each once, in their order.
-    numbers : list
-        The numbers of the statements, in their order, which are arguments.
-    """
-
-    key: tuple[Any, ...]
-    handles: list[Handle]
-    numbers: list[Any]
+    key: tuple[Any, ...]  #: The same for statements and conditions that one program serves.
+    handles: list[Handle]  #: Vectors, matrices and index lists, each once, in their order.
+    numbers: list[Any]  #: Of the statements, in their order, which are arguments.
 
 
 def signature(lines: Sequence[tuple[Any, ...]], *ends: Handle | None) -> Signature:
@@ -858,7 +808,7 @@ def has_number(x: ops.ScalarValue) -> bool:
     return x.location is None and x.get() is not None
 
 
-def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
+def without_numbers(statements: Statements) -> list[Statement]:
     """Return statements with a `Number` in place of each, in the order of `Signature.numbers`."""
     places = itertools.count()
 
