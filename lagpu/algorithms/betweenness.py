@@ -129,6 +129,11 @@ def count_weighted_paths(A: Matrix, source: int) -> tuple[Matrix, Vector, Vector
         ready << waiting.select("valueeq", 0)
         waiting(~ready.S, replace=True) << waiting
         frontier(ready.S, replace=True) << paths
+    if waiting.nvals:
+        raise InvalidValue(
+            f"betweenness: from {source} rounding makes the length of a cycle 0, so paths of least "
+            "length cannot be counted. Give integer lengths, or leave out the largest."
+        )
     _require_countable(paths, [source])
     return T, levels, paths
 
@@ -448,8 +453,9 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If a length is not above 0, or an edge has no reverse although ``directed=False`` or
-        `one_degree`, which takes all sources and no weights.
+        If a length is not above 0, or so small beside others that rounding loses those of a cycle;
+        or an edge has no reverse although ``directed=False`` or `one_degree`, which takes all
+        sources and no weights.
     LimitExceeded
         If there are more than 1.8e308 shortest paths to a vertex.
 

@@ -13,7 +13,7 @@ from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.inputs import require_square
-from lagpu.algorithms.sssp import bellman_ford
+from lagpu.algorithms.sssp import bellman_ford, lengths_of
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.collection import agg
@@ -135,6 +135,7 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
     """Return the search of all distances from a vertex; with weights they must be 0 or more."""
     if not weight:
         return bfs_levels
+    lengths_of(A, what)
     inputs.require_no_negative(A, what, "Leave such edges out.")
     return bellman_ford
 

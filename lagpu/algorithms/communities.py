@@ -6,6 +6,7 @@ a community, and ``P A P'`` those between communities.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -141,12 +142,21 @@ def modularity(
 
 
 def _weights(A: Matrix, weight: bool, what: str, directed: bool | None = None) -> Matrix:
-    """Return the weights in FP64, the diagonal doubled if the graph is undirected."""
+    """Return the `_scaled` weights, the diagonal doubled if the graph is undirected."""
+    B = _scaled(A, weight, what)
+    if not directed and (directed is False or B.is_symmetric):
+        B(accum=binary.plus) << B.select("diag")
+    return B
+
+
+def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
+    """Return the weights in FP64 over a power of two near the largest, so that sums are finite."""
     require_square(A)
     B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
     require_finite(B, what)
-    if not directed and (directed is False or B.is_symmetric):
-        B(accum=binary.plus) << B.select("diag")
+    largest = B.apply("abs").new().reduce("max").new().value
+    if largest:
+        B << B.apply("truediv", right=math.ldexp(0.5, math.frexp(largest)[1]))
     return B
 
 
@@ -157,7 +167,7 @@ def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
     total = C.reduce("plus").new().value
     expected = out.ewise_mult(into, binary.times).new().reduce("plus").new().value or 0.0
     within = inside.reduce("plus").new().value or 0.0
-    return float(within / total - resolution * expected / total**2)
+    return float(within / total - resolution * expected / total / total)
 
 
 def louvain(
@@ -345,9 +355,7 @@ def label_propagation(
     >>> label_propagation(A).to_dense().tolist()
     [0, 0, 0, 3]
     """
-    require_square(A)
-    B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
-    require_finite(B, "label_propagation")
+    B = _scaled(A, weight, "label_propagation")
     if not B.is_symmetric:
         B = B.ewise_add(B.T, binary.plus).new(name="B")
     rounds, parts = integer(max_iter, "label_propagation: max_iter", 1), [B]

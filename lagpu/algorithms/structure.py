@@ -691,7 +691,7 @@ def average_clustering(
     """
     share = clustering(A, nodes, weight)
     if not count_zeros:
-        share << share.select("valuegt", 0)
+        share << share.select("valuene", 0)
     return float(share.reduce("plus").new().value / share.nvals) if share.nvals else 0.0
 
 

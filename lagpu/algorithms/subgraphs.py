@@ -160,7 +160,8 @@ def ego_graph(
         raise InvalidValue(f"ego_graph: radius {radius} is not 0 or more.")
     B = A.ewise_add(A.T, binary.min).new() if undirected else A
     if weight:
-        near = sssp(B, source).select("valuele", float(radius)).new()
+        inputs.require_no_negative(B, "ego_graph", "Leave such edges out.")
+        near = sssp(B, source, limit=radius)
     else:
         near = neighborhood(B, source, int(min(radius, A.nrows)))
     if not center:

@@ -161,14 +161,16 @@ def _of_monoid(add: Monoid, meaning: str) -> Aggregator:
     return Aggregator(_summed(add), meaning, add)
 
 
-def _squares(parts: Parts) -> Any:
-    return parts.total(monoid.plus, parts.x.ewise_mult(parts.x, binary.times).new())
+def _squares(times: BinaryOp) -> Recipe:
+    return lambda parts: parts.total(monoid.plus, parts.x.ewise_mult(parts.x, times).new())
 
 
+# Parts of an FP64 are FP64: a sum of integers may overflow where their mean does not.
 _count = _summed(monoid.plus, unary.one["INT64"])
-_mean = _of_two(binary.truediv, _summed(monoid.plus), _count)
+_mean = _of_two(binary.truediv, _summed(monoid.plus["FP64"]), _count)
 _inverses = _summed(monoid.plus, unary.minv)
-_product = _then(unary.identity["FP64"], _summed(monoid.times))
+_product = _summed(monoid.times["FP64"])
+_in_fp64 = _squares(binary.times["FP64"])
 
 
 def _variance(less: int) -> Recipe:
@@ -233,10 +235,10 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     count_zero = Aggregator(_summed(monoid.plus, binary.eq, 0), "how many are 0")
     exists = Aggregator(_summed(monoid.any, unary.one["INT64"]), "1 where any entry is")
     mean = Aggregator(_mean, "the mean")
-    sum_of_squares = Aggregator(_squares, "the sum of squares")
+    sum_of_squares = Aggregator(_squares(binary.times), "the sum of squares")
     sum_of_inverses = Aggregator(_inverses, "the sum of 1 / x")
     root_mean_square = Aggregator(
-        _then(unary.sqrt, _of_two(binary.truediv, _squares, _count)),
+        _then(unary.sqrt, _of_two(binary.truediv, _in_fp64, _count)),
         "the root of the mean of squares",
     )
     geometric_mean = Aggregator(
@@ -255,8 +257,8 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     )
     L0norm = Aggregator(_summed(monoid.plus, binary.ne, 0), "how many are not 0")
     L1norm = Aggregator(_summed(monoid.plus, unary.abs), "the sum of |x|")
-    L2norm = Aggregator(_then(unary.sqrt, _squares), "the root of the sum of squares")
-    hypot = Aggregator(_then(unary.sqrt, _squares), "the root of the sum of squares")
+    L2norm = Aggregator(_then(unary.sqrt, _in_fp64), "the root of the sum of squares")
+    hypot = Aggregator(_then(unary.sqrt, _in_fp64), "the root of the sum of squares")
     Linfnorm = Aggregator(_summed(monoid.max, unary.abs), "the greatest |x|")
     logaddexp = Aggregator(
         _then(unary.log, _summed(monoid.plus, unary.exp)), "the logarithm of the sum of exp(x)"

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import numpy as np
+
+from lagpu.dtypes import UINT64
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io import binsparse, edge_list, matrix_market, networkx_graphs, npz, parquet, suites
 from lagpu.io.csc import CSC, asymmetry
@@ -32,7 +35,8 @@ class Format(NamedTuple):
     known: Callable[[bytes], object] | None = None  # whether a whole content is of this format
     magic: tuple[bytes, ...] = ()  # first bytes of a file that is not read whole
     heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
-    holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
+    # Of _TYPED; `last` is last vertices without an edge, `unsigned` numbers of 2**63 and more.
+    holds: frozenset[str] = frozenset()
     extra: str = ""  # of lagpu, which it needs
     binary: bool = False  # whether files are not text
     guessed: bool = False  # whether any other text might be taken for this format
@@ -48,6 +52,8 @@ class Format(NamedTuple):
             lost = f"vertex {csc.nrows - 1}, the last one, which has no edge"
         elif "values" not in self.holds and not csc.is_pattern:
             lost = f"values of type {csc.dtype}"
+        elif "unsigned" not in self.holds and csc.dtype is UINT64 and np.any(csc.values >= 2**63):
+            lost = "numbers of 2**63 and more"
         elif "directed" not in self.holds and (pair := asymmetry(csc)) is not None:
             lost = f"directed edges, such as {pair[0]} -> {pair[1]}"
         if lost:
@@ -87,17 +93,18 @@ _DUP = frozenset({"dup_op"})
 _IDS = _DUP | {"renumber"}
 _LIST = _IDS | {"header"}
 _ALL = frozenset({"rectangular", "last", "directed", "values"})
+_TYPED = _ALL | {"unsigned"}
 _SQUARE = _ALL - {"rectangular"}
 _ENTRIES = frozenset({"directed", "values"})
 
 FORMATS: tuple[Format, ...] = (
     Format(
         "Matrix Market", (".mtx",), matrix_market.parse, matrix_market.dump,
-        lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_ALL,
+        lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_TYPED,
     ),
     Format(
         "NumPy archive", (".npz",), npz.parse, npz.dump,
-        magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_ALL,  # with members, without members
+        magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_TYPED,  # with members, without members
     ),
     Format(
         "GraphML", (".graphml",), _with(networkx_graphs.parse, kind="GraphML"),
@@ -136,11 +143,11 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "Parquet", (".parquet",), parquet.parse, parquet.dump, magic=(parquet.MAGIC,),
-        heeds=_IDS | {"columns"}, holds=_SQUARE, extra="parquet",
+        heeds=_IDS | {"columns"}, holds=_SQUARE | {"unsigned"}, extra="parquet",
     ),
     Format(
         "Binsparse in HDF5", (".h5", ".hdf5"), binsparse.parse, binsparse.dump,
-        magic=(binsparse.MAGIC,), heeds=_DUP, holds=_ALL, extra="hdf5",
+        magic=(binsparse.MAGIC,), heeds=_DUP, holds=_TYPED, extra="hdf5",
     ),
     Format(
         "KONECT", (".konect",), edge_list.parse_konect,

@@ -164,10 +164,10 @@ def _neighbours(text: bytes) -> tuple[Array, Array]:
             raise Malformed
         found = np.fromstring(part, np.int64, sep=" ") if line.size else np.empty(0, np.int64)
         if found.max(initial=0) >= 10**18:  # the parser saturates
-            raise Malformed
+            found = reading.table(b"\n".join(part.split())).ravel()
         return found, np.bincount(line, minlength=part.count(b"\n"))
 
-    return reading.by_line(text, words, lambda line: "is not made of whole numbers")
+    return reading.by_line(text, words, lambda line: "is not made of whole numbers of 64 bits")
 
 
 def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:

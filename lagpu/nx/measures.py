@@ -82,7 +82,7 @@ def is_tournament(G: Graph) -> bool:
     return m == n * (n - 1) // 2 and not G.has_loops and not mutual(G).any()
 
 
-@answers(short=True, not_for=("undirected",))
+@answers(short=True, not_for=("undirected", "multigraph"))
 def overall_reciprocity(G: Graph) -> float:
     """Return the share of edges whose reverse is an edge too."""
     edges = G.number_of_edges()
@@ -91,7 +91,7 @@ def overall_reciprocity(G: Graph) -> float:
     return int((mutual(G) & ~G.loops).sum()) / edges
 
 
-@answers(quick=True, not_for=("undirected",))
+@answers(quick=True, not_for=("undirected", "multigraph"))
 def reciprocity(G: Graph, nodes: Any) -> Any:
     """Return the share of the edges at a node, or by nodes at each, that have their reverse."""
     if nodes is None:
@@ -422,6 +422,8 @@ def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any,
     memory.require(40 * n * n, "floyd_warshall")
     if np.isnan(values).any():
         raise NotImplementedError("lagpu: lengths that are NaN")
+    if values.dtype.kind == "i" and n * np.abs(values.astype(float)).max(initial=0) >= 2**53:
+        raise NotImplementedError("lagpu: integer lengths whose sums FP64 would round")
     rows, cols = G.along()
     d, before = np.full((n, n), np.inf), np.full((n, n), -1)
     np.fill_diagonal(d, 0)

@@ -189,6 +189,20 @@ def test_small_types_do_not_overflow(backend):
     assert modularity(A, labels) == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("factor", [5e-324, 1e-200, 1e200, 2.0**1021])
+def test_weights_whose_sum_or_its_square_is_no_number(backend, factor):
+    """Communities depend on ratios of weights alone."""
+    edges = [(0, 1, 4), (0, 2, 5), (1, 2, 4), (2, 3, 1), (3, 4, 5), (3, 5, 4), (4, 5, 4)]
+    A = matrix(6, both_ways(edges), backend, weights="real")
+    B = A.apply("times", right=factor).new()
+    labels = labelled(A, [0, 0, 0, 3, 3, 3])
+    assert modularity(B, labels) == pytest.approx(modularity(A, labels))
+    assert louvain(B, seed=1).isequal(labels.dup("INT32"))
+    for colors in (None, labelled(A, [*range(6)])):
+        found = label_propagation(B, colors, max_iter=9, weight=True)
+        assert found.isequal(label_propagation(A, colors, max_iter=9, weight=True))
+
+
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_no_edges(backend, n):
     A = Matrix(FP64, n, n, backend=backend)

@@ -179,6 +179,14 @@ def test_lengths_count_as_in_networkx(backend, weights):
             assert members == sorted(theirs(G, weight="weight"))
 
 
+@pytest.mark.parametrize("length", [2**61, 2**62])
+def test_lengths_whose_sums_may_exceed_64_bits_are_refused(backend, length):
+    A = matrix(4, both_ways([(0, 1, length), (1, 2, 1), (2, 3, 1)]), backend, weights="whole")
+    for search in (diameter, radius, eccentricity):
+        with pytest.raises(InvalidValue, match=r"may exceed 64 bits. Use A.dup\(FP64\)"):
+            search(A, weight=True)
+
+
 def test_negative_lengths_are_refused_and_wrong_results_found(backend):
     A = matrix(3, both_ways([(0, 1, 2), (1, 2, 3)]), backend, weights="whole")
     with pytest.raises(CheckFailed, match="4, but from 0 it is 5"):

@@ -140,6 +140,10 @@ def test_by_lengths(backend):
         found = ego_graph(A, 4, radius, weight=True)
         theirs = nx.ego_graph(networkx_of(A), 4, radius, distance="weight")
         assert edges_of(found) == {(u, v): w for u, v, w in theirs.edges(data="weight")}
+    A[32, 0] = -1
+    for radius in (0, 3, math.inf):
+        with pytest.raises(InvalidValue, match=r"ego_graph: a weight is -1 < 0"):
+            ego_graph(A, 4, radius, weight=True)
 
 
 @pytest.mark.parametrize("n", [31, 70])

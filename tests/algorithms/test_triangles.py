@@ -222,6 +222,14 @@ def test_checkers_refuse_directed_graphs(check):
         check(A, 1 if check is check_triangle_count else (np.arange(3), np.ones(3)))
 
 
+def test_a_mean_without_zeros_has_what_is_below_zero(backend):
+    edges = [(0, 1, -1), (1, 2, 1), (0, 2, 1), (2, 3, 2)]
+    A = matrix(4, both_ways(edges), backend, weights="whole")
+    theirs = nx.average_clustering(networkx_of(A, directed=False), None, "weight", False)
+    assert theirs < 0
+    assert average_clustering(A, None, True, False) == pytest.approx(theirs)
+
+
 # ------------------------------------------- directions, weights, squares, and triangle centrality
 
 

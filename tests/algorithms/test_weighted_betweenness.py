@@ -71,6 +71,15 @@ def test_given_sources(backend):
         check_edge_betweenness(A, flow, sources=chosen)
 
 
+def test_lengths_that_rounding_loses_are_refused(backend):
+    """From 0, vertices 1 and 2 have one distance, so each would lie on the path to the other."""
+    A = matrix(3, both_ways([(0, 1, 1e20), (1, 2, 1)]), backend, weights="real")
+    for search in (betweenness_centrality, edge_betweenness_centrality):
+        with pytest.raises(InvalidValue, match="from 0 rounding makes the length of a cycle 0"):
+            search(A, weight=True)
+        search(A.select("triu").new(), weight=True)  # there is no cycle
+
+
 def test_what_is_refused(backend):
     A = matrix(3, [(0, 1, 1), (1, 2, 0)], backend, weights="whole")
     for search in (betweenness_centrality, edge_betweenness_centrality):

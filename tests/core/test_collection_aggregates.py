@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from samples import picked
 
@@ -59,6 +60,27 @@ def test_a_sum_is_that_of_python_graphblas(backend, name):
         assert all(close(x, entries(wanted)[i]) for i, x in entries(got).items()), (name, way)
         turned = "reduce_columnwise" if way == "reduce_rowwise" else "reduce_rowwise"
         assert entries(getattr(A.T, turned)(ours).new()).keys() == entries(got).keys()
+
+
+@pytest.mark.parametrize("dtype", ["INT32", "UINT32", "INT64", "FP32"])
+def test_a_sum_that_overflows_does_not_spoil_a_mean(backend, dtype):
+    largest = float(lagpu.dtypes.lookup(dtype).largest) if dtype != "FP32" else 3e38
+    x = np.array([largest / 2, largest / 4, 2]).astype(dtype.lower().replace("fp", "float"))
+    u = Vector.from_dense(x, backend=backend)
+    A, x = Matrix.from_coo([0, 0, 0], [0, 1, 2], x, backend=backend), x.astype(float)
+    wanted = {
+        "mean": x.mean(),
+        "geometric_mean": float(np.cbrt(x[0]) * np.cbrt(x[1]) * np.cbrt(x[2])),
+        "varp": x.var(),
+        "stds": x.std(ddof=1),
+        "root_mean_square": np.sqrt((x * x).mean()),
+        "L2norm": np.sqrt((x * x).sum()),
+        "hypot": np.sqrt((x * x).sum()),
+    }
+    for name, right in wanted.items():
+        found = u.reduce(name).new()
+        assert (found.dtype, found.value) == (FP64, pytest.approx(right, rel=1e-12)), name
+        assert A.reduce_rowwise(name).new().get(0) == pytest.approx(right, rel=1e-12), name
 
 
 def test_every_aggregator_is_there():

@@ -1,5 +1,6 @@
 """Any file: its format by content, archives, what is written and read back."""
 
+import contextlib
 import gzip
 import io
 import zipfile
@@ -12,6 +13,7 @@ from readback import BANNER, edges, entries, read_cpu
 
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT64
 from lagpu.errors import (
+    BackendUnavailable,
     DimensionMismatch,
     FileFormatError,
     FileMissing,
@@ -173,6 +175,27 @@ def test_write_and_read_back(tmp_path, valued, suffix):
     assert entries(B) == entries(valued)
     assert suffix != ".npz" or B.dtype is valued.dtype
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.name)
+def test_numbers_beyond_int64_come_back_or_are_refused(tmp_path, form):
+    """A text would read back as others, rounded or not at all, and METIS had negative ones."""
+    path, n = tmp_path / f"a{form.suffixes[0]}", 2**63
+    values = np.array([n, n, 5, 5], np.uint64)
+    A = from_scipy(sp.csc_array((values, ([0, 1, 2, 3], [1, 0, 3, 2]))), backend="cpu")
+    if "unsigned" in form.holds and form.extra:
+        pytest.importorskip({"parquet": "pyarrow", "hdf5": "h5py"}[form.extra])
+    if "unsigned" in form.holds:
+        write(A, path)
+        assert entries(read_cpu(path)) == entries(A)
+        return
+    with pytest.raises(InvalidValue, match="has no place for"):
+        write(A, path)
+    if "values" in form.holds and form.suffixes != (".wsg",):
+        less = A.apply("minus", right=1).new()
+        with contextlib.suppress(BackendUnavailable):
+            write(less, path)
+            assert entries(read_cpu(path)) == entries(less)
 
 
 @pytest.mark.parametrize("suffix", [".mtx", ".npz", ".txt"])

@@ -48,6 +48,14 @@ def test_weights_of_edges_are_values_and_those_of_vertices_are_left_out(
         assert all(x == i + j + 2 for i, j, x in entries(A))
 
 
+def test_weights_at_the_limit_of_64_bits(save):
+    largest = 2**63 - 1
+    A = read_cpu(graph(save, "3 2 001", f"2 {largest}", f"1 {largest}\t3 7", "2 7"))
+    assert entries(A) == [(0, 1, largest), (1, 0, largest), (1, 2, 7), (2, 1, 7)]
+    with pytest.raises(FileFormatError, match=r"line 2: '2 9.*8' is not made of whole numbers of"):
+        read_cpu(graph(save, "2 1 001", f"2 {largest + 1}", f"1 {largest + 1}"))
+
+
 def test_blank_lines_are_vertices_without_edges(save):
     assert edges(read_cpu(graph(save, "3 1", "3", "", "1"))) == [(0, 2), (2, 0)]
     assert read_cpu(graph(save, "2 0", "", "", "", "")).shape == (2, 2)
