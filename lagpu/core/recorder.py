@@ -278,6 +278,17 @@ class Queue:
         self._seen[site] = seen + 1
         return None
 
+    def ends(self, frame: FrameType, x: Any) -> bool:
+        """Whether the loop of which a frame tests ``x.nvals`` has ended here, or may have.
+
+        That is one that Python runs: it has tested the same often.
+        """
+        site = id(frame.f_code), frame.f_lasti, 0
+        seen = self._seen.get(site, 0)
+        ends = seen >= HOT and any(end(frame, x) for end in ending)
+        self._seen[site] = seen + 1 if seen < HOT else HOT if ends else HOT - _AGAIN
+        return ends
+
     def writes(self, x: ScalarValue) -> bool:
         """Whether a statement that waits gives a scalar its value."""
         return any(s.out is x for s in self.statements)
@@ -304,6 +315,8 @@ class Queue:
         self.__init__()  # type: ignore[misc]
 
 
+#: What may run the rest of a loop ``while x.nvals:``, of the frame that tests it and x; `loop` does.
+ending: list[Callable[[FrameType, Any], bool]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
 

@@ -24,12 +24,13 @@ from lagpu.core.recorder import (
     blocking,
     current_observer,
     current_recorder,
+    ending,
     queue,
     run_statement,
 )
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
-from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
+from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body, read_while
 from lagpu.operations import Statement
 
 T = TypeVar("T")
@@ -691,6 +692,37 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
             yield turn
     finally:
         observer.level = outer
+
+
+# --------- ``while q.nvals:``, which is a `loop` in other words
+def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
+    """Run what is left of a loop ``while q.nvals:`` as `loop` would, or leave it to Python.
+
+    `frame` tests the condition, which is true; it is false afterwards, so that the loop ends.
+    Return False if the condition or the body is another one.
+    """
+    looks_on = current_observer() is not None or sys.gettrace() is not None
+    if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
+        return True  # not now
+    backend, ends = watched.backend, _Until(watched, None, None)
+    recorded = find_known(frame, backend)
+    if recorded is not None:
+        _run_known(backend, ends, recorded)
+        return True
+    found = read_while(frame, watched)
+    if found is None or backend_of(found.body, frame) is not backend:
+        return False
+    local, body = dict(frame.f_locals), found.body
+    start, learn = local.get(found.counter), partial(keep_known, frame, frame.f_lineno, backend)
+    turns = _record_and_run(backend, ends, body, True, None, partial(learn, body))
+    for turn in turns:
+        if found.counter:
+            local[found.counter] = found.counted(start, turn)
+        exec(found.code, frame.f_globals, local)
+    return True
+
+
+ending.append(end_while)
 
 
 # --------- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

@@ -76,11 +76,46 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     two vectors.
     """
     body = _read(frame.f_code, frame.f_lineno, callee)
-    if not body.statements:
-        return body
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     if body.counter and local is not outer:
         return LoopBody(reason="it is in the body of a class, where any code may read its counter")
+    return _bound(body, local, outer) if body.statements else body
+
+
+class WhileBody(NamedTuple):
+    """The body of ``while q.nvals:``, which is that of a `loop`, and what Python does besides."""
+
+    body: LoopBody
+    tested: str  #: The dotted name of ``q``.
+    code: CodeType  #: Of the body's lines, without that of the counter.
+    counter: str  #: The number that a line ``depth += 1`` counts; "" if there is none.
+    step: int
+    advances_first: bool  #: Whether the lines that read the counter follow that line.
+
+    def counted(self, start: Any, turn: Any) -> Any:
+        """Return what the lines read as the counter, `start` before the first iteration."""
+        start += self.step * self.advances_first
+        counted = turn if self.step == 1 else turn * self.step
+        return counted + start if start else counted
+
+
+def read_while(frame: FrameType, watched: Any) -> WhileBody | None:
+    """Return the body of the loop ``while q.nvals:`` whose condition `frame` is testing now.
+
+    None if its condition is another one, ``q`` is not `watched`, or the body is not proved to be
+    that of a `loop`, whose counter nothing else reads.
+    """
+    code, line, local, outer = frame.f_code, frame.f_lineno, frame.f_locals, frame.f_globals
+    numbers = [name for name in _advanced(code, line) if type(local.get(name)) is int]
+    found = _read_while(code, line, *numbers[:1])
+    if found is None or lookup(found.tested, local, outer) is not watched:
+        return None
+    body = _bound(found.body, local, outer)
+    return found._replace(body=body) if body.statements else None
+
+
+def _bound(body: LoopBody, local: Any, outer: dict[str, Any]) -> LoopBody:
+    """Return a body with what its names mean now; without statements if it is none for a loop."""
     scalar = ""
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
@@ -283,6 +318,87 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         return LoopBody(reason=str(impure))
 
 
+@functools.lru_cache(maxsize=512)
+def _while_at(code: CodeType, line: int) -> tuple[ast.While, ast.Module] | None:
+    """Return the ``while`` statement whose condition is at `line` of `code`, and its file's."""
+    tree = _tree_of(code)
+    found = [
+        node
+        for node in ([] if isinstance(tree, str) else ast.walk(tree))
+        if isinstance(node, ast.While)
+        and node.test.lineno <= line <= (node.test.end_lineno or line)
+        and not node.orelse
+    ]
+    return None if isinstance(tree, str) or len(found) != 1 else (found[0], tree)
+
+
+def _advanced(code: CodeType, line: int) -> list[str]:
+    """Return the names that lines such as ``depth += 1`` of a ``while`` statement advance."""
+    found = _while_at(code, line)
+    return [x.target.id for x in found[0].body if _advances(x)] if found else []  # type: ignore
+
+
+def _advances(line: ast.stmt) -> bool:
+    if not (isinstance(line, ast.AugAssign) and isinstance(line.op, ast.Add)):
+        return False
+    value = line.value
+    by_int = isinstance(value, ast.Constant) and type(value.value) is int
+    return by_int and isinstance(line.target, ast.Name)
+
+
+@functools.lru_cache(maxsize=512)
+def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | None:
+    """Read the ``while`` statement at `line` of `code`, for which see `read_while`."""
+    found = _while_at(code, line)
+    if found is None:
+        return None
+    loop, tree = found
+    test: Any = loop.test
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:  # with 0
+        (other,), is_more = test.comparators, isinstance(test.ops[0], ast.Gt | ast.NotEq)
+        test = test.left if is_more and ast.unparse(other) == "0" else None
+    tested = _dotted(test.value) if isinstance(test, ast.Attribute) else None
+    if tested is None or test.attr != "nvals":
+        return None
+    at = [k for k, x in enumerate(loop.body) if _advances(x) and x.target.id == counter]  # type: ignore
+    place, names, written = (at or [0])[0], Names(), dict[str, None]()
+    lines = [x for k, x in enumerate(loop.body) if k not in at[:1]]
+    reads = [_names(part, counter) for part in (lines[:place], lines[place:])]
+    around = _function_around(loop, tree)
+    try:
+        if counter:
+            if around is None or not _is_set_before(loop, around, counter) or all(reads):
+                return None
+            _require_unread(loop, around, (counter,), code, "counter ")
+        checked = _check_lines(lines, counter, names, written)
+    except Impure:
+        return None
+    for name in (tested, counter) if counter else (tested,):
+        names.add(name, "value")
+    with SYNTAX:
+        own = compile(ast.Module(lines, []), code.co_filename, "exec", dont_inherit=True)
+    step = loop.body[place].value.value if counter else 1  # type: ignore
+    body = LoopBody(1, names, written=tuple(written), lines=checked)
+    return WhileBody(body, tested, own, counter, step, bool(reads[1]))
+
+
+def _names(lines: Iterable[ast.stmt], name: str) -> bool:
+    """Whether lines have a name."""
+    return any(isinstance(x, ast.Name) and x.id == name for y in lines for x in ast.walk(y))
+
+
+def _is_set_before(loop: ast.While, around: ast.AST, name: str) -> bool:
+    """Whether a name is set whenever `loop` is reached: by a line before it in the same block."""
+    for node in ast.walk(around):
+        for block in ("body", "orelse", "finalbody"):
+            lines = getattr(node, block, ())
+            if isinstance(lines, list) and loop in lines:
+                before = lines[: lines.index(loop)]
+                targets = [x.targets for x in before if isinstance(x, ast.Assign)]
+                return any(isinstance(x, ast.Name) and x.id == name for y in targets for x in y)
+    return False
+
+
 @functools.lru_cache(maxsize=16)
 def _parsed(text: str, file: str) -> tuple[ast.Module, list[CodeType]]:
     """Return the tree of a file, and its code: of the whole, and of each statement by itself."""
@@ -327,7 +443,7 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     return names
 
 
-def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
+def _function_around(loop: ast.stmt, tree: ast.Module) -> ast.AST | None:
     """Return the function whose variables a loop assigns; None for a module or a class."""
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     around: ast.AST | None = None
@@ -360,7 +476,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def _require_unread(
-    loop: ast.For, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
+    loop: ast.stmt, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
 ) -> None:
     """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
 
@@ -380,7 +496,7 @@ def _require_unread(
                     raise Impure(f"the {kind}{name} is not local")
 
 
-def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
+def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -> set[int]:
     """Return the ids of the nodes in the bodies of other loops that assign all the targets.
 
     There a target has the value of that other loop, whatever this loop left in it. Functions that
