@@ -29,8 +29,17 @@ from lagpu.core.recorder import (
     run_statement,
 )
 from lagpu.dtypes import BOOL, INT64
-from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
-from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body, read_while
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, OutOfMemory
+from lagpu.loops.purity import (
+    VIEWS,
+    LoopBody,
+    WhileBody,
+    backend_of,
+    is_unbound,
+    lookup,
+    read_body,
+    read_while,
+)
 from lagpu.operations import Statement
 
 T = TypeVar("T")
@@ -161,6 +170,8 @@ class KnownLoop:
         handles = []
         for name, kind, what, shape in self._likes:
             found = local[name] if name in local else lookup(name, local, outer)
+            if name not in local and is_unbound(name, self._code, local):
+                return None
             if kind is None:
                 if found is not what:
                     return None
@@ -696,30 +707,41 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
 
 # --------- ``while q.nvals:``, which is a `loop` in other words
 def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
-    """Run what is left of a loop ``while q.nvals:`` as `loop` would, or leave it to Python.
+    """Run the rest of a loop ``while q.nvals:`` as `loop` would, so that ``q`` has no entry left.
 
-    `frame` tests the condition, which is true; it is false afterwards, so that the loop ends.
-    Return False if the condition or the body is another one.
+    `frame` tests the condition, which is true. Return False if it is another one, or if the source
+    does not show that the body is lagpu statements and a counter that nothing else reads.
     """
     looks_on = current_observer() is not None or sys.gettrace() is not None
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
-        return True  # not now
+        return True  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
     recorded = find_known(frame, backend)
-    if recorded is not None:
-        _run_known(backend, ends, recorded)
-        return True
-    found = read_while(frame, watched)
-    if found is None or backend_of(found.body, frame) is not backend:
+    found = read_while(frame, watched) if recorded is None else None
+    if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return False
-    local, body = dict(frame.f_locals), found.body
-    start, learn = local.get(found.counter), partial(keep_known, frame, frame.f_lineno, backend)
-    turns = _record_and_run(backend, ends, body, True, None, partial(learn, body))
-    for turn in turns:
+    backend.last_loop = ""
+    try:
+        if recorded is not None:
+            _run_known(backend, ends, recorded)
+        elif found is not None:
+            _run_while(frame, ends, found)
+    except OutOfMemory:  # Python goes on, if one kernel was too large and no statement has run
+        if backend.last_loop:
+            raise
+        return False
+    return True
+
+
+def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
+    """Run the rest of a loop that was not recorded before."""
+    local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
+    start = local.get(found.counter)
+    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    for turn in _record_and_run(backend, ends, body, True, None, learn):
         if found.counter:
             local[found.counter] = found.counted(start, turn)
         exec(found.code, frame.f_globals, local)
-    return True
 
 
 ending.append(end_while)

@@ -110,6 +110,8 @@ def read_while(frame: FrameType, watched: Any) -> WhileBody | None:
     found = _read_while(code, line, *numbers[:1])
     if found is None or lookup(found.tested, local, outer) is not watched:
         return None
+    if any(is_unbound(name, code, local) for name in found.body.names):  # Python raises
+        return None
     body = _bound(found.body, local, outer)
     return found._replace(body=body) if body.statements else None
 
@@ -224,6 +226,12 @@ def _backends(objects: Iterable[Any]) -> dict[int, Any]:
     return {id(x.backend): x.backend for x in objects if isinstance(x, (Vector, Matrix))}
 
 
+def is_unbound(dotted: str, code: CodeType, local: dict[str, Any]) -> bool:
+    """Whether a dotted name begins with a variable of a function that has no value."""
+    first = dotted.split(".")[0]
+    return first not in local and (first in code.co_varnames or first in code.co_cellvars)
+
+
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     """Return the object of a dotted name; None if it is unknown or only running code finds it."""
     if dotted in local:
@@ -320,13 +328,14 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
 
 @functools.lru_cache(maxsize=512)
 def _while_at(code: CodeType, line: int) -> tuple[ast.While, ast.Module] | None:
-    """Return the ``while`` statement whose condition is at `line` of `code`, and its file's."""
-    tree = _tree_of(code)
+    """Return the ``while`` statement that begins at `line` of `code`, and the tree of its file."""
+    text = linecache.getline(code.co_filename, line)
+    tree = _tree_of(code) if text.lstrip().startswith("while") else ""
     found = [
         node
         for node in ([] if isinstance(tree, str) else ast.walk(tree))
         if isinstance(node, ast.While)
-        and node.test.lineno <= line <= (node.test.end_lineno or line)
+        and node.lineno == line == node.test.lineno
         and not node.orelse
     ]
     return None if isinstance(tree, str) or len(found) != 1 else (found[0], tree)
@@ -339,7 +348,7 @@ def _advanced(code: CodeType, line: int) -> list[str]:
 
 
 def _advances(line: ast.stmt) -> bool:
-    if not (isinstance(line, ast.AugAssign) and isinstance(line.op, ast.Add)):
+    if not (isinstance(line, ast.AugAssign) and isinstance(line.op, ast.Add | ast.Sub)):
         return False
     value = line.value
     by_int = isinstance(value, ast.Constant) and type(value.value) is int
@@ -377,7 +386,14 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
         names.add(name, "value")
     with SYNTAX:
         own = compile(ast.Module(lines, []), code.co_filename, "exec", dont_inherit=True)
-    step = loop.body[place].value.value if counter else 1  # type: ignore
+    line: Any = loop.body[place]
+    step = (
+        1
+        if not counter
+        else -line.value.value
+        if isinstance(line.op, ast.Sub)
+        else line.value.value
+    )
     body = LoopBody(1, names, written=tuple(written), lines=checked)
     return WhileBody(body, tested, own, counter, step, bool(reads[1]))
 
