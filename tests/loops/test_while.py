@@ -86,8 +86,8 @@ FUSED = {
     "compared with 0": (edited("nvals", "nvals > 0"), SEARCH),
     "not 0": (edited("nvals", "nvals != 0"), SEARCH),
     "from -1": (edited("depth = 0", "depth = -1", *FIRST), SEARCH),
-    "counted first": (edited(*FIRST), GENERATED),
-    "from 5": (edited("depth = 0", "depth = 5"), GENERATED),
+    "counted first": (edited(*FIRST), SEARCH),
+    "from 5": (edited("depth = 0", "depth = 5"), SEARCH),
     "by 3, which may not fit": (edited("+= 1", "+= 3"), "eager: what it computes"),
     "down": (edited("depth = 0", "depth = 50", "+= 1", "-= 1"), GENERATED),
     "without a counter": (edited("depth = 0\n", "", "<< depth\n", "<< 1\n", "    depth += 1\n", ""),
@@ -98,7 +98,7 @@ FUSED = {
     "inside another loop": (
         f"for source in (3, 0, 7):\n    levels.clear()\n    q[source] = True\n{AROUND}", SEARCH),
     "a view, an if and a line in place": (
-        edited("depth = 0", "n, T = 3, A.T", "<< depth", "<< 1\n    if n > 2:\n        levels(q.S) << 4",
+        edited("depth = 0", "n, T = 3, A.T", "<< depth", "<< 1\n    if n > 2: levels(q.S) << 4",
                "@ A", "@ T", "depth += 1", "levels += levels"), GENERATED),
     "inside a with": (
         f"import contextlib\nwith contextlib.nullcontext():\n{AROUND}    return levels", SEARCH),
@@ -241,7 +241,7 @@ def test_a_loop_inside_a_recorded_body_is_none(place):
 
 @pytest.mark.parametrize("again", [False, True])
 def test_without_memory_for_the_kernel_python_goes_on(place, tmp_path, monkeypatch, again):
-    run = module_of(tmp_path, FUSED["counted first"][0]).run
+    run = module_of(tmp_path, FUSED["down"][0]).run
     if again:
         assert same(run, place).startswith(GENERATED)
     real, ran = KernelLoop.run, []
@@ -295,6 +295,41 @@ def test_rows_of_a_matrix(place, tmp_path):
         found.append([x.tolist() for x in levels.to_coo()])
     assert found[0] == found[1]
     assert "search" in place.last_loop
+
+
+@pytest.mark.parametrize(
+    "case", ["vertex", "vertices", "truth", "wide", "far", "after", "times", "two"]
+)
+def test_levels_that_do_not_begin_with_0(place, tmp_path, case):
+    """A grid search adds the number, from one vertex on; else a loop is generated."""
+    text = "for k in loop(until_empty=q, times=TIMES):\n    levels(q.S) << k + ADDED\n    " + NEXT
+    if case == "after":
+        text = text.replace("    levels(q.S) << k + ADDED\n", "") + "\n    levels(q.S) << k + ADDED"
+    if case == "two":
+        text = text.replace("    q(~", "    more(q.S) << k\n    q(~")
+    added = 2**31 - 60 if case == "far" else 3
+    text = text.replace("ADDED", str(added)).replace("TIMES", "4" if case == "times" else "None")
+    run = module_of(tmp_path, text, "A, q, levels, more").run
+    dtype = {"truth": BOOL, "wide": INT64}.get(case, INT32)
+    for make, source in ((path, 0), (path, 5), (road, 3), (road, 3), (kronecker, 1)):
+        outcomes = []
+        for of in (place, "cpu"):
+            A = (
+                make(5, backend=of)
+                if make is kronecker
+                else make(49 if make is path else 7, backend=of)
+            )
+            q, levels = start(A, source, dtype)
+            if case == "vertices":
+                q[2] = True
+            if make is road:  # is left as it is, and keeps the search away
+                levels[30] = 1
+            more = Vector(INT32, A.nrows, like=A)
+            run(A, q, levels, more)
+            outcomes.append([[x.tolist() for x in v.to_coo()] for v in (q, levels, more)])
+        assert outcomes[0] == outcomes[1], (make, source)
+        hows = {"vertices": GENERATED, "after": GENERATED, "two": GENERATED, "truth": "eager: "}
+        assert place.last_loop.startswith(hows.get(case, "grid search: "))
 
 
 @for_all(cpu=1, compiled=24)
