@@ -214,15 +214,15 @@ def from_zero(body: Sequence[ops.Statement]) -> tuple[Sequence[ops.Statement], i
 def _added(body: Sequence[ops.Statement]) -> int:
     found = set()
     for s in body:
-        if not s.counters:
-            continue
         value = getattr(s.operation, "value", None)
         formula = value.formula if type(value) is ops.CounterRef else None
-        plus = isinstance(formula, ops.Formula) and formula.sign == "+"
-        sides = [x for x in formula[1:] if x is not None] if plus else []
-        if len(sides) != 1 or not isinstance(sides[0], np.integer):
+        sides: Any = ()
+        if isinstance(formula, ops.Formula) and formula.sign == "+":
+            sides = [x for x in formula[1:] if x is not None]
+        if len(sides) == 1 and isinstance(sides[0], np.integer):
+            found.add(int(sides[0]))
+        elif s.counters:
             return 0
-        found.add(int(sides[0]))
     return found.pop() if len(found) == 1 else 0
 
 

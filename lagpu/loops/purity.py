@@ -329,30 +329,28 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
 @functools.lru_cache(maxsize=512)
 def _while_at(code: CodeType, line: int) -> tuple[ast.While, ast.Module] | None:
     """Return the ``while`` statement that begins at `line` of `code`, and the tree of its file."""
-    text = linecache.getline(code.co_filename, line)
-    tree = _tree_of(code) if text.lstrip().startswith("while") else ""
-    found = [
-        node
-        for node in ([] if isinstance(tree, str) else ast.walk(tree))
-        if isinstance(node, ast.While)
-        and node.lineno == line == node.test.lineno
-        and not node.orelse
-    ]
-    return None if isinstance(tree, str) or len(found) != 1 else (found[0], tree)
+    is_while = linecache.getline(code.co_filename, line).lstrip().startswith("while")
+    tree = _tree_of(code) if is_while else ""
+    if isinstance(tree, str):
+        return None
+    whiles = (x for x in ast.walk(tree) if isinstance(x, ast.While) and x.lineno == line)
+    found = next(whiles, None)  # none where a text has such a line
+    return (found, tree) if found and found.test.lineno == line and not found.orelse else None
 
 
 def _advanced(code: CodeType, line: int) -> list[str]:
     """Return the names that lines such as ``depth += 1`` of a ``while`` statement advance."""
     found = _while_at(code, line)
-    return [x.target.id for x in found[0].body if _advances(x)] if found else []  # type: ignore
+    return [_advance(x)[0] for x in found[0].body] if found else []
 
 
-def _advances(line: ast.stmt) -> bool:
-    if not (isinstance(line, ast.AugAssign) and isinstance(line.op, ast.Add | ast.Sub)):
-        return False
-    value = line.value
-    by_int = isinstance(value, ast.Constant) and type(value.value) is int
-    return by_int and isinstance(line.target, ast.Name)
+def _advance(line: ast.stmt) -> tuple[str, int]:
+    """Return the name and the step of a line such as ``depth += 1``; the name of others is ""."""
+    if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+        step = getattr(line.value, "value", None)
+        if isinstance(line.op, ast.Add | ast.Sub) and type(step) is int:
+            return line.target.id, step if isinstance(line.op, ast.Add) else -step
+    return "", 0
 
 
 @functools.lru_cache(maxsize=512)
@@ -362,43 +360,38 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
     if found is None:
         return None
     loop, tree = found
-    test: Any = loop.test
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:  # with 0
-        (other,), is_more = test.comparators, isinstance(test.ops[0], ast.Gt | ast.NotEq)
-        test = test.left if is_more and ast.unparse(other) == "0" else None
-    tested = _dotted(test.value) if isinstance(test, ast.Attribute) else None
-    if tested is None or test.attr != "nvals":
+    tested = _tested(loop.test)
+    advances = [_advance(x) if counter else ("", 0) for x in loop.body]
+    place = next((k for k, (name, _) in enumerate(advances) if name == counter != ""), None)
+    first, then = loop.body[:place], [] if place is None else loop.body[place + 1 :]
+    reads = [_has_name(part, counter) for part in (first, then)]
+    around, names, written = _function_around(loop, tree), Names(), dict[str, None]()
+    if counter and (around is None or all(reads) or not _is_set_before(loop, around, counter)):
         return None
-    at = [k for k, x in enumerate(loop.body) if _advances(x) and x.target.id == counter]  # type: ignore
-    place, names, written = (at or [0])[0], Names(), dict[str, None]()
-    lines = [x for k, x in enumerate(loop.body) if k not in at[:1]]
-    reads = [_names(part, counter) for part in (lines[:place], lines[place:])]
-    around = _function_around(loop, tree)
     try:
-        if counter:
-            if around is None or not _is_set_before(loop, around, counter) or all(reads):
-                return None
+        if around is not None and counter:
             _require_unread(loop, around, (counter,), code, "counter ")
-        checked = _check_lines(lines, counter, names, written)
+        lines = _check_lines([*first, *then], counter, names, written)
     except Impure:
         return None
-    for name in (tested, counter) if counter else (tested,):
+    for name in filter(None, (tested, counter)):
         names.add(name, "value")
     with SYNTAX:
-        own = compile(ast.Module(lines, []), code.co_filename, "exec", dont_inherit=True)
-    line: Any = loop.body[place]
-    step = (
-        1
-        if not counter
-        else -line.value.value
-        if isinstance(line.op, ast.Sub)
-        else line.value.value
-    )
-    body = LoopBody(1, names, written=tuple(written), lines=checked)
-    return WhileBody(body, tested, own, counter, step, bool(reads[1]))
+        own = compile(ast.Module([*first, *then], []), code.co_filename, "exec", dont_inherit=True)
+    body = LoopBody(1, names, written=tuple(written), lines=lines)
+    step = 1 if place is None else advances[place][1]
+    return WhileBody(body, tested, own, counter, step, reads[1]) if tested else None
 
 
-def _names(lines: Iterable[ast.stmt], name: str) -> bool:
+def _tested(test: Any) -> str:
+    """Return the dotted name of ``q`` in the test ``q.nvals``, or that with ``> 0`` or ``!= 0``."""
+    if isinstance(test, ast.Compare) and ast.unparse(test).endswith((".nvals > 0", ".nvals != 0")):
+        test = test.left
+    is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
+    return (_dotted(test.value) or "") if is_count else ""
+
+
+def _has_name(lines: Iterable[ast.stmt], name: str) -> bool:
     """Whether lines have a name."""
     return any(isinstance(x, ast.Name) and x.id == name for y in lines for x in ast.walk(y))
 

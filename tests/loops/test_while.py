@@ -152,6 +152,8 @@ PLAIN = {
     "the other way round": f"q[3] = True\n{edited('q.nvals', '0 < q.nvals')}",
     "another condition": f"q[3] = True\n{edited('q.nvals', 'not q.nvals == 0')}",
     "a vector that is bound again": f"{WHILE}    q = q.dup()",
+    "a text": f'seen = f"""\nwhile {{q.nvals}}"""\n{edited("q.nvals", "(q).nvals and seen")}',
+    "a test of several lines": edited("q.nvals", "(\n    q.nvals)"),
     "a line that writes nothing": f"{WHILE}    q.dup()",
 }
 
