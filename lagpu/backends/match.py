@@ -204,14 +204,14 @@ def from_zero(body: Sequence[ops.Statement]) -> tuple[Sequence[ops.Statement], i
     The number comes second; it is 0 if the body is another one, and returned as it is.
     """
     added = ops.once(body, _added)
-    if not added:
+    if added is None:
         return body, 0
     if isinstance(body, ops.RecordedBody):
         return ops.RecordedBody(ops.once(body, _record_from_zero), body.handles), added
     return [_from_zero(s) for s in body], added
 
 
-def _added(body: Sequence[ops.Statement]) -> int:
+def _added(body: Sequence[ops.Statement]) -> int | None:
     found = set()
     for s in body:
         value = getattr(s.operation, "value", None)
@@ -222,8 +222,8 @@ def _added(body: Sequence[ops.Statement]) -> int:
         if len(sides) == 1 and isinstance(sides[0], np.integer):
             found.add(int(sides[0]))
         elif s.counters:
-            return 0
-    return found.pop() if len(found) == 1 else 0
+            return None
+    return found.pop() if len(found) == 1 else None
 
 
 def _from_zero(s: ops.Statement) -> ops.Statement:

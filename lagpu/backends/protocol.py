@@ -160,6 +160,10 @@ class Capabilities(NamedTuple):
         return self.fuses or self.searches
 
 
+class NotCompiled(Exception):
+    """A kernel is not compiled yet, so that a loop has not run; see `Batches.beside`."""
+
+
 class Batches(Protocol):
     """Runs statements in a row as one program, once it has one for statements like these."""
 
@@ -177,6 +181,12 @@ class Batches(Protocol):
 
         `lines` has what `line` returned for each. The number of entries of the vector `counted` is
         asked for next. The caller holds the lock of the backend.
+        """
+
+    def beside(self) -> AbstractContextManager[None]:
+        """Return a context in which kernels are compiled in the background.
+
+        There `NotCompiled` is raised where a loop needs one that is not ready.
         """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from lagpu import operations as ops
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
@@ -503,6 +503,7 @@ def _run_eagerly(backend: Backend, why: str) -> None:
 
 
 _must_fuse: ContextVar[bool] = ContextVar("lagpu_must_fuse", default=False)
+_in_while: ContextVar[bool] = ContextVar("lagpu_in_while", default=False)
 _INSIDE = "inside lagpu.eager()"
 BY_ITSELF = "eager: this backend runs each statement by itself"
 IN_A_BODY = "it is inside the recorded body of another loop"
@@ -660,8 +661,9 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.FusedLoop | ops.Rejectio
 
     `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
     """
-    observer = current_observer()
-    with backend.lock:  # what a plan has found holds until the loop has run
+    observer, batches = current_observer(), backend.capabilities.batches
+    beside = batches.beside() if batches is not None and _in_while.get() else nullcontext()
+    with backend.lock, beside:  # what a plan has found holds until the loop has run
         if observer is not None:
             loop = observer.run_loop(backend, plan)
         else:
@@ -721,15 +723,18 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return False
     backend.last_loop = ""
+    token = _in_while.set(True)
     try:
         if recorded is not None:
             _run_known(backend, ends, recorded)
         elif found is not None:
             _run_while(frame, ends, found)
-    except OutOfMemory:  # Python goes on, if one kernel was too large and no statement has run
+    except (OutOfMemory, NotCompiled):  # Python goes on, if no statement has run
         if backend.last_loop:
             raise
         return False
+    finally:
+        _in_while.reset(token)
     return True
 
 

@@ -93,10 +93,12 @@ class WhileBody(NamedTuple):
     advances_first: bool  #: Whether the lines that read the counter follow that line.
 
     def counted(self, start: Any, turn: Any) -> Any:
-        """Return what the lines read as the counter, `start` before the first iteration."""
+        """Return what the lines read as the counter, `start` before the first iteration.
+
+        It is added even if it is 0, so that loops are alike wherever they begin.
+        """
         start += self.step * self.advances_first
-        counted = turn if self.step == 1 else turn * self.step
-        return counted + start if start else counted
+        return (turn if self.step == 1 else turn * self.step) + start
 
 
 def read_while(frame: FrameType, watched: Any) -> WhileBody | None:

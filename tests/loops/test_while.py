@@ -4,6 +4,7 @@ import contextlib
 import sys
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from test_purity import load
 import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix, Scalar, Vector, semiring
 from lagpu.backends.gpu.fused.loop import KernelLoop
+from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
 from lagpu.errors import BackendMismatch, EmptyObject, OutOfMemory
 from lagpu.generators import kronecker, path, road
@@ -258,6 +260,32 @@ def test_without_memory_for_the_kernel_python_goes_on(place, tmp_path, monkeypat
     assert same(run, place) == ""
     assert ran[0] == "generated loop"
     assert ran.count("generated loop") == 2  # of 40 times, at the top and at the bottom
+
+
+def test_a_kernel_is_compiled_in_the_background(place, tmp_path, monkeypatch):
+    """Until it is there Python runs the loop; of a kernel that is there nothing is compiled."""
+    other = module_of(tmp_path, FUSED["down"][0]).run
+    assert same(other, place).startswith(GENERATED)  # all kernels but one are there
+    run = module_of(tmp_path, edited("<< depth", "<< 7 - depth")).run
+    monkeypatch.setattr(recorder, "HOT", 10**9)
+    assert same(run, place) == ""
+    for name, value in (("AFTER", 10**9), ("WAITS", False)):
+        monkeypatch.setattr(program_batch, name, value)
+    monkeypatch.setattr(recorder, "HOT", 0)
+    monkeypatch.setenv("LAGPU_CACHE_DIR", str(tmp_path))
+    begun, compile_beside = [], place.device.compile_beside
+
+    def noted(kernel):
+        begun.append(kernel.name)
+        return compile_beside(kernel)
+
+    monkeypatch.setattr(place.device, "compile_beside", noted)
+    assert same(run, place) == ""
+    assert begun == ["program"]
+    while not same(run, place).startswith(GENERATED):
+        time.sleep(0.01)
+    assert begun == ["program"]
+    assert len(list(tmp_path.glob("*.so"))) == 1
 
 
 def test_an_error_of_the_body_leaves_what_python_would(place, tmp_path):
