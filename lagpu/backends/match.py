@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
+import numpy as np
+
 import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, semiring
@@ -182,6 +184,47 @@ def _assignments(
         else:
             found.append(Assignment(s.out, NUMBER, operation.value))
     return tuple(found)
+
+
+def from_zero(body: Sequence[ops.Statement]) -> tuple[Sequence[ops.Statement], int]:
+    """Return a body that assigns its counter, for one that assigns the counter plus a number.
+
+    The number comes second; it is 0 if the body is another one, and returned as it is.
+    """
+    added = ops.once(body, _added)
+    if added is None:
+        return body, 0
+    if isinstance(body, ops.RecordedBody):
+        return ops.RecordedBody(ops.once(body, _record_from_zero), body.handles), added
+    return [_from_zero(s) for s in body], added
+
+
+def _added(body: Sequence[ops.Statement]) -> int | None:
+    found = set()
+    for s in body:
+        value = getattr(s.operation, "value", None)
+        formula = value.formula if type(value) is ops.CounterRef else None
+        sides: Any = ()
+        if isinstance(formula, ops.Formula) and formula.sign == "+":
+            sides = [x for x in formula[1:] if x is not None]
+        if len(sides) == 1 and isinstance(sides[0], np.integer):
+            found.add(int(sides[0]))
+        elif s.counters:
+            return None
+    return found.pop() if len(found) == 1 else None
+
+
+def _from_zero(s: ops.Statement) -> ops.Statement:
+    operation: Any = s.operation
+    if not s.counters:
+        return s
+    return s._replace(operation=operation._replace(value=operation.value._replace(formula=None)))
+
+
+def _record_from_zero(body: Any) -> ops.Record:
+    places = body.record.places
+    statements = [_from_zero(s) for s in body.record.statements]
+    return ops.Record(statements, places, [place.shape for place in places])
 
 
 def why_no_search(body: SearchBody) -> str:

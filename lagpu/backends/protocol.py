@@ -154,6 +154,10 @@ class Capabilities(NamedTuple):
         return self.fuses or self.searches
 
 
+class NotCompiled(Exception):
+    """A kernel is not compiled yet, so that a loop has not run; see `Batches.beside`."""
+
+
 class Parts(Protocol):
     """What a grid does piece by piece, with distributed data; `count` is the number of pieces.
 

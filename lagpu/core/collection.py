@@ -19,7 +19,7 @@ from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, write
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
-from lagpu.core.recorder import current_recorder, flush, why_unreadable
+from lagpu.core.recorder import current_recorder, flush, queue, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
@@ -362,8 +362,12 @@ class Collection(Arithmetic):
     @property
     def nvals(self) -> int:
         """Number of entries."""
-        flush(self.backend, self.data)
-        return self.backend.nvals(self.data)
+        backend = self.backend
+        flush(backend, self.data)
+        found = backend.nvals(self.data)
+        if not found or backend.capabilities.batches is None:
+            return found
+        return backend.nvals(self.data) if queue.ends(_getframe(1), self) else found
 
     def wait(self, how: str = "materialize") -> Self:
         """Return this object when all operations that make it have ended, for measuring time.

@@ -264,19 +264,33 @@ class Queue:
             inside = 31 * inside + found.f_lasti
             found = found.f_back
         site = code, found.f_lasti, inside
-        seen = self._seen.get(site)
-        if seen is None:
-            if found.f_globals.get("__name__", "").startswith("lagpu.core."):
-                self._ours.add(code)
-                inside = 31 * inside + found.f_lasti
-                return None if found.f_back is None else self._hot(found.f_back, inside)
+        if site not in self._seen and found.f_globals.get("__name__", "").startswith("lagpu.core."):
+            self._ours.add(code)
+            inside = 31 * inside + found.f_lasti
+            return None if found.f_back is None else self._hot(found.f_back, inside)
+        return site if self._comes(site) else None
+
+    def _comes(self, site: tuple[int, int, int]) -> bool:
+        """Count a place; return whether it has come often."""
+        seen = self._seen.get(site, 0)
+        if seen < HOT:
             if len(self._seen) >= _MOST_SITES:
                 self._seen.clear()
-            seen = 0
-        if seen >= HOT:
-            return site
-        self._seen[site] = seen + 1
-        return None
+            self._seen[site] = seen + 1
+        return seen >= HOT
+
+    def ends(self, frame: FrameType, x: Any) -> bool:
+        """Run the rest of a loop ``while x.nvals:`` whose condition `frame` has tested often.
+
+        Return False if it is none, or has to be left to Python.
+        """
+        site = id(frame.f_code), frame.f_lasti, 0
+        if not self._comes(site):
+            return False
+        ends = any(end(frame, x) for end in ending)
+        if not ends:
+            self._seen[site] = HOT - _AGAIN
+        return ends
 
     def writes(self, x: ScalarValue) -> bool:
         """Whether a statement that waits gives a scalar its value."""
@@ -304,6 +318,8 @@ class Queue:
         self.__init__()  # type: ignore[misc]
 
 
+#: What may run the rest of a loop ``while x.nvals:``, by the frame that tests it and x.
+ending: list[Callable[[FrameType, Any], bool]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
 

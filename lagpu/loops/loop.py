@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from lagpu import operations as ops
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
@@ -24,12 +24,22 @@ from lagpu.core.recorder import (
     blocking,
     current_observer,
     current_recorder,
+    ending,
     queue,
     run_statement,
 )
 from lagpu.dtypes import BOOL, INT64
-from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
-from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, OutOfMemory
+from lagpu.loops.purity import (
+    VIEWS,
+    LoopBody,
+    WhileBody,
+    backend_of,
+    is_unbound,
+    lookup,
+    read_body,
+    read_while,
+)
 from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
@@ -148,6 +158,8 @@ class KnownLoop:
         handles = []
         for name, kind, what, shape in self._likes:
             found = local[name] if name in local else lookup(name, local, outer)
+            if name not in local and is_unbound(name, self._code, local):
+                return None
             if kind is None:
                 if found is not what:
                     return None
@@ -475,6 +487,7 @@ def _run_eagerly(backend: Backend, why: str) -> None:
 
 
 _must_fuse: ContextVar[bool] = ContextVar("lagpu_must_fuse", default=False)
+_in_while: ContextVar[bool] = ContextVar("lagpu_in_while", default=False)
 _INSIDE = "inside lagpu.eager()"
 BY_ITSELF = "eager: this backend runs each statement by itself"
 IN_A_BODY = "it is inside the recorded body of another loop"
@@ -610,8 +623,9 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
-    observer = current_observer()
-    with backend.lock:  # what a plan has found holds until the loop has run
+    observer, batches = current_observer(), backend.capabilities.batches
+    beside = batches.beside() if batches is not None and _in_while.get() else nullcontext()
+    with backend.lock, beside:  # what a plan has found holds until the loop has run
         if observer is not None:
             loop = observer.run_loop(backend, plan)
         else:
@@ -651,6 +665,51 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
             yield turn
     finally:
         observer.level = outer
+
+
+# ---- ``while q.nvals:``, which is a `loop` in other words
+def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
+    """Run the rest of a loop ``while q.nvals:`` as `loop` would, so that ``q`` has no entry left.
+
+    `frame` tests the condition, which is true. Return False if it is another one, or if the source
+    does not show that the body is lagpu statements and a counter that nothing else reads.
+    """
+    looks_on = current_observer() is not None or sys.gettrace() is not None
+    if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
+        return True  # it may be one, but not now
+    backend, ends = watched.backend, _Until(watched, None, None)
+    recorded = find_known(frame, backend)
+    found = read_while(frame, watched) if recorded is None else None
+    if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
+        return False
+    backend.last_loop = ""
+    token = _in_while.set(True)
+    try:
+        if recorded is not None:
+            _run_known(backend, ends, recorded)
+        elif found is not None:
+            _run_while(frame, ends, found)
+    except (OutOfMemory, NotCompiled):  # Python goes on, if no statement has run
+        if backend.last_loop:
+            raise
+        return False
+    finally:
+        _in_while.reset(token)
+    return True
+
+
+def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
+    """Run the rest of a loop that was not recorded before."""
+    local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
+    start = local.get(found.counter)
+    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    for turn in _record_and_run(backend, ends, body, True, None, learn):
+        if found.counter:
+            local[found.counter] = found.counted(start, turn)
+        exec(found.code, frame.f_globals, local)
+
+
+ending.append(end_while)
 
 
 # ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

@@ -75,11 +75,50 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     The iterable is a call of `callee`: ``loop`` yields a counter, ``sweep`` two vectors.
     """
     body = _read(frame.f_code, frame.f_lineno, callee)
-    if not body.statements:
-        return body
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     if body.counter and local is not outer:
         return LoopBody(reason="it is in the body of a class, where any code may read its counter")
+    return _bound(body, local, outer) if body.statements else body
+
+
+class WhileBody(NamedTuple):
+    """The body of ``while q.nvals:``, which is that of a `loop`, and what Python does besides."""
+
+    body: LoopBody
+    tested: str  #: The dotted name of ``q``.
+    code: CodeType  #: Of the body's lines, without that of the counter.
+    counter: str  #: The number that a line ``depth += 1`` counts; "" if there is none.
+    step: int
+    advances_first: bool  #: Whether the lines that read the counter follow that line.
+
+    def counted(self, start: Any, turn: Any) -> Any:
+        """Return what the lines read as the counter, `start` before the first iteration.
+
+        It is added even if it is 0, so that loops are alike wherever they begin.
+        """
+        start += self.step * self.advances_first
+        return (turn if self.step == 1 else turn * self.step) + start
+
+
+def read_while(frame: FrameType, watched: Any) -> WhileBody | None:
+    """Return the body of the loop ``while q.nvals:`` whose condition `frame` is testing now.
+
+    None if its condition is another one, ``q`` is not `watched`, or the body is not proved to be
+    that of a `loop`, whose counter nothing else reads.
+    """
+    code, line, local, outer = frame.f_code, frame.f_lineno, frame.f_locals, frame.f_globals
+    numbers = [name for name in _advanced(code, line) if type(local.get(name)) is int]
+    found = _read_while(code, line, *numbers[:1])
+    if found is None or lookup(found.tested, local, outer) is not watched:
+        return None
+    if any(is_unbound(name, code, local) for name in found.body.names):  # Python raises
+        return None
+    body = _bound(found.body, local, outer)
+    return found._replace(body=body) if body.statements else None
+
+
+def _bound(body: LoopBody, local: Any, outer: dict[str, Any]) -> LoopBody:
+    """Return a body with what its names mean now; without statements if it is none for a loop."""
     scalar = ""
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
@@ -183,6 +222,12 @@ def _backends(objects: Iterable[Any]) -> dict[int, Any]:
     return {id(x.backend): x.backend for x in objects if isinstance(x, (Vector, Matrix))}
 
 
+def is_unbound(dotted: str, code: CodeType, local: dict[str, Any]) -> bool:
+    """Whether a dotted name begins with a variable of a function that has no value."""
+    first = dotted.split(".")[0]
+    return first not in local and (first in code.co_varnames or first in code.co_cellvars)
+
+
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     """Return the object of a dotted name; None if it is unknown or only running code finds it."""
     if dotted in local:
@@ -277,6 +322,88 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         return LoopBody(reason=str(impure))
 
 
+@functools.lru_cache(maxsize=512)
+def _while_at(code: CodeType, line: int) -> tuple[ast.While, ast.Module] | None:
+    """Return the ``while`` statement that begins at `line` of `code`, and the tree of its file."""
+    is_while = linecache.getline(code.co_filename, line).lstrip().startswith("while")
+    tree = _tree_of(code) if is_while else ""
+    if isinstance(tree, str):
+        return None
+    whiles = (x for x in ast.walk(tree) if isinstance(x, ast.While) and x.lineno == line)
+    found = next(whiles, None)  # none where a text has such a line
+    return (found, tree) if found and found.test.lineno == line and not found.orelse else None
+
+
+def _advanced(code: CodeType, line: int) -> list[str]:
+    """Return the names that lines such as ``depth += 1`` of a ``while`` statement advance."""
+    found = _while_at(code, line)
+    return [_advance(x)[0] for x in found[0].body] if found else []
+
+
+def _advance(line: ast.stmt) -> tuple[str, int]:
+    """Return the name and the step of a line such as ``depth += 1``; the name of others is ""."""
+    if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+        step = getattr(line.value, "value", None)
+        if isinstance(line.op, ast.Add | ast.Sub) and type(step) is int:
+            return line.target.id, step if isinstance(line.op, ast.Add) else -step
+    return "", 0
+
+
+@functools.lru_cache(maxsize=512)
+def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | None:
+    """Read the ``while`` statement at `line` of `code`, for which see `read_while`."""
+    found = _while_at(code, line)
+    if found is None:
+        return None
+    loop, tree = found
+    tested = _tested(loop.test)
+    advances = [_advance(x) if counter else ("", 0) for x in loop.body]
+    place = next((k for k, (name, _) in enumerate(advances) if name == counter != ""), None)
+    first, then = loop.body[:place], [] if place is None else loop.body[place + 1 :]
+    reads = [_has_name(part, counter) for part in (first, then)]
+    around, names, written = _function_around(loop, tree), Names(), dict[str, None]()
+    if counter and (around is None or all(reads) or not _is_set_before(loop, around, counter)):
+        return None
+    try:
+        if around is not None and counter:
+            _require_unread(loop, around, (counter,), code, "counter ")
+        lines = _check_lines([*first, *then], counter, names, written)
+    except Impure:
+        return None
+    for name in filter(None, (tested, counter)):
+        names.add(name, "value")
+    with SYNTAX:
+        own = compile(ast.Module([*first, *then], []), code.co_filename, "exec", dont_inherit=True)
+    body = LoopBody(1, names, written=tuple(written), lines=lines)
+    step = 1 if place is None else advances[place][1]
+    return WhileBody(body, tested, own, counter, step, reads[1]) if tested else None
+
+
+def _tested(test: Any) -> str:
+    """Return the dotted name of ``q`` in the test ``q.nvals``, or that with ``> 0`` or ``!= 0``."""
+    if isinstance(test, ast.Compare) and ast.unparse(test).endswith((".nvals > 0", ".nvals != 0")):
+        test = test.left
+    is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
+    return (_dotted(test.value) or "") if is_count else ""
+
+
+def _has_name(lines: Iterable[ast.stmt], name: str) -> bool:
+    """Whether lines have a name."""
+    return any(isinstance(x, ast.Name) and x.id == name for y in lines for x in ast.walk(y))
+
+
+def _is_set_before(loop: ast.While, around: ast.AST, name: str) -> bool:
+    """Whether a name is set whenever `loop` is reached: by a line before it in the same block."""
+    for node in ast.walk(around):
+        for block in ("body", "orelse", "finalbody"):
+            lines = getattr(node, block, ())
+            if isinstance(lines, list) and loop in lines:
+                before = lines[: lines.index(loop)]
+                targets = [x.targets for x in before if isinstance(x, ast.Assign)]
+                return any(isinstance(x, ast.Name) and x.id == name for y in targets for x in y)
+    return False
+
+
 @functools.lru_cache(maxsize=16)
 def _parsed(text: str, file: str) -> tuple[ast.Module, list[CodeType]]:
     """Return the tree of a file, and its code: of the whole, and of each statement by itself."""
@@ -320,7 +447,7 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     return names
 
 
-def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
+def _function_around(loop: ast.stmt, tree: ast.Module) -> ast.AST | None:
     """Return the function whose variables a loop assigns; None for a module or a class."""
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     around: ast.AST | None = None
@@ -353,7 +480,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def _require_unread(
-    loop: ast.For, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
+    loop: ast.stmt, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
 ) -> None:
     """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
 
@@ -373,7 +500,7 @@ def _require_unread(
                     raise Impure(f"the {kind}{name} is not local")
 
 
-def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
+def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -> set[int]:
     """Return the ids of the nodes in the bodies of other loops that assign all the targets.
 
     There a target has the value of that other loop, whatever this loop left in it. Functions that

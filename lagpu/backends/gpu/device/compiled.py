@@ -16,15 +16,25 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.kernels import Kernel, Param
+from lagpu.backends.protocol import NotCompiled
 from lagpu.errors import BackendUnavailable, KernelCompileError
 from lagpu.host import files, interrupt
 
 _DIGEST_BYTES = 32
+#: Whether what would have to be compiled now raises `NotCompiled`.
+in_background: ContextVar[bool] = ContextVar("lagpu_in_background", default=False)
 _ELSEWHERE = "or set LAGPU_CACHE_DIR to another folder."
+
+
+def require_now() -> None:
+    """Raise `NotCompiled` where kernels are compiled in the background."""
+    if in_background.get():
+        raise NotCompiled
 
 
 class Kept(NamedTuple):
@@ -279,6 +289,7 @@ def compiled(
         return find_shipped(capability, options, kernel, driver) or compiled_now()
 
     def compiled_now() -> bytes:
+        require_now()
         program = nvrtc.createProgram(kernel.alone, kernel.file, (), ())
         try:
             nvrtc.compileProgram(program, options)

@@ -18,7 +18,7 @@ import numpy as np
 from lagpu.backends.gpu.device.compiled import beside
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
-from lagpu.backends.protocol import Measured
+from lagpu.backends.protocol import Measured, NotCompiled
 from lagpu.dtypes import lookup
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 from lagpu.host.interrupt import heard, listen
@@ -278,7 +278,11 @@ class Device(Protocol):
         known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
-            known = self._functions[kernel] = self._compiled(kernel)
+            try:
+                known = self._functions[kernel] = self._compiled(kernel)
+            except NotCompiled:
+                _begun(self, kernel)()
+                raise
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
 
@@ -602,6 +606,11 @@ def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
 
 
 _NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
+
+
+@functools.lru_cache(maxsize=256)
+def _begun(device: Device, kernel: Kernel) -> Callable[[], bool | None]:
+    return device.compile_beside(kernel)
 
 
 def named_error(device: Any, error: Exception, what: str) -> LagpuError | None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device import protocol
-from lagpu.backends.gpu.device.compiled import kept
+from lagpu.backends.gpu.device.compiled import kept, require_now
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
@@ -345,6 +345,7 @@ def _headers() -> str:
 
 def _build(command: list[str], source: str, what: str, folder: str) -> bytes:
     """Return the object; the compiler writes into `folder` alone."""
+    require_now()
     built = Path(folder) / "built.so"
     words = [*command, "-x", "c++", "-", "-o", str(built), *_LIBRARIES]
     try:

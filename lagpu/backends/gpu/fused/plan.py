@@ -19,7 +19,7 @@ from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
-from lagpu.backends.match import VALUE, SearchBody, match_search
+from lagpu.backends.match import VALUE, SearchBody, from_zero, match_search
 from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turns, Until, once
 
 
@@ -36,11 +36,12 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
     why = "the loop has no frontier"
     if turns.empty is not None:
-        if isinstance(body, RecordedBody):
-            again = search_again(body, turns.empty, turns.times)
+        searched, added = from_zero(body)
+        if isinstance(searched, RecordedBody):
+            again = search_again(searched, turns.empty, turns.times, added)
             if again is not None:
                 return again
-        search = _plan_search(counters, body, turns.empty, turns.times)
+        search = _plan_search(counters, searched, turns.empty, turns.times, added)
         if not isinstance(search, Rejection):
             return search
         why = search.why
@@ -119,7 +120,7 @@ def without_policy(s: Any) -> Any:
 
 # ----------------------------------------------------------------------------------- searches
 def _plan_search(
-    counters: Counters, statements: Statements, frontier: Any, times: int | None
+    counters: Counters, statements: Statements, frontier: Any, times: int | None, added: int
 ) -> DeviceLoop | Rejection:
     body = match_search(statements, frontier)
     if isinstance(body, Rejection):
@@ -127,7 +128,9 @@ def _plan_search(
     handle: Any = body.A
     body = SearchBody(handle.csc(), *body[1:])  # a fifth of the time of `_replace`
     if not isinstance(frontier, MatrixHandle):
-        return grid_search(body, times)
+        return grid_search(body, times, added=added)
+    if added:
+        return Rejection(f"the body assigns the counter plus {added}")
     number = _constant_value(body)
     carries_values = number is None or any(a.what == VALUE for a in body.assignments)
     why = _why_no_bitmaps(body)

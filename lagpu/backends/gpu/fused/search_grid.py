@@ -22,7 +22,15 @@ from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
-from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, index_type, nwords
+from lagpu.backends.gpu.storage.stores import (
+    CscMatrix,
+    VectorStore,
+    bytes_of,
+    fill,
+    filling,
+    index_type,
+    nwords,
+)
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32
@@ -153,12 +161,13 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
 
 
 def grid_search(
-    body: SearchBody, times: int | None, rule: SearchRule | None = None
+    body: SearchBody, times: int | None, rule: SearchRule | None = None, added: int = 0
 ) -> GridSearch | Rejection:
     """Return the search of a vector as one kernel, or why it cannot be one.
 
-    `rule` is of the policy that the author names. Without one the search has the rule of ``auto``,
-    or one direction if the matrix has one form.
+    The body assigns its depth plus the number `added`. `rule` is of the policy that the author
+    names. Without one the search has the rule of ``auto``, or one direction if the matrix has one
+    form.
     """
     A, product = body.A, body.product
     lacking = why_no_csr(A)
@@ -167,8 +176,9 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    made = GridSearch(body, times, rule, _Plan(body, times))
+    made = GridSearch(body, times, rule, _Plan(body, times), added)
     why = match.why_no_search(body) or match.why_no_values(body, made.sums, made.keep)
+    why = why or _why_not_added(body, added)
     if why:
         return Rejection(why)
     if rule is None and body.on_places is not None:
@@ -178,14 +188,31 @@ def grid_search(
     return made
 
 
-def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
+def _why_not_added(body: SearchBody, added: int) -> str:
+    """Return why a search cannot assign its depth plus a number, or an empty string.
+
+    The kernel takes no number for its sources, which get theirs after the search.
+    """
+    if added and not (body.assigns_first and body.frontier.single >= 0):
+        return f"it assigns the counter plus {added}, and not from one vertex on"
+    if added and not 0 <= added < 2**31 - body.frontier.size:
+        return f"levels from {added} on may not fit"
+    bools = any(a.what == match.DEPTH and a.target.dtype.is_bool for a in body.assignments)
+    return f"true is no counter plus {added}" if added and bools else ""
+
+
+def search_again(
+    body: RecordedBody, frontier: Any, times: int | None, added: int
+) -> GridSearch | None:
     """Return the search of a recorded body that has been found on its matrix, or None."""
     of, at = body.record.found.get(search_again), body.handles
     if of is None or at[of.frontier.number] is not frontier:
         return None
     A = at[of.A.number].csc()
     plan = A.kernels.get(_key(of, frontier, times))
-    return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
+    if plan is None or (added and frontier.single < 0):
+        return None
+    return GridSearch(of.on(body, A), times, None, plan, added)
 
 
 def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
@@ -223,12 +250,13 @@ class GridSearch(KernelLoop):
     keeps_log = True
 
     def __init__(
-        self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan
+        self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan, added: int
     ) -> None:
         found, A = "the body is a search from one frontier", body.A
         self.why = found if rule is None else f"{found}; {rule.why}"
         self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
         self._body, self._times, self._rule, self.plan = body, times, rule, plan
+        self._added = added
         self.written = [body.frontier, *[a.target for a in body.assignments]]
         self.iso, self.sums, self.stops, self.keep = plan.iso, plan.sums, plan.stops, plan.keep
         self._depths: list[Any] | None = None  # where the next run is to keep its depth
@@ -270,7 +298,9 @@ class GridSearch(KernelLoop):
         given |= {
             "v_words": excluded, "sources": sources, "source_values": source_values,
             "f_iso": f.number, "source": source, "num_sources": num_sources,
-            "f_values": f_values, "f_words": left_words,
+            "f_values": f_values, "f_words": left_words, "shift": body.assigns_first + self._added,
+            # whose level is not 0 is taken for no source, to which no edge may lead back
+            "skips": int(not self._added and (self._rule is None or self._rule.one_way)),
             "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
             "times": NO_LIMIT if times is None else times, "result": result,
         }  # fmt: skip
@@ -279,8 +309,14 @@ class GridSearch(KernelLoop):
             if log is None:
                 self.plan.ready = space, prepared
         launch = functools.partial(prepared, given)
+        late = [x for x, a in zip(targets, body.assignments, strict=True) if a.what == match.DEPTH]
+        late = late if self._added else []
+        for x in late:  # compiled now, as in `save_values`
+            self.device.load(filling(x.dtype))
 
         def settle() -> None:
+            for x in late:
+                fill(self.device, x.values[source : source + 1], self._added)
             if seen is not None:
                 left = seen[_LEFT]
             else:
@@ -359,10 +395,9 @@ class GridSearch(KernelLoop):
             n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
             **form_arguments("in", predecessors, iso), a_iso=False if iso else A.number,
             hint=None if unhinted else space.hint, empty=space.empty,
-            **unused_outputs(len(body.assignments)), shift=int(body.assigns_first),
+            **unused_outputs(len(body.assignments)),
             # A frontier that one block searches alone is not counted among those visited.
             solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
-            skips=int(self._rule is None or self._rule.one_way),
             alpha=alpha, beta=beta, gamma=gamma, visited=visited, words_a=words_a, words_b=words_b,
             found_in=space.found_in() if self.sums else None,
             **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,

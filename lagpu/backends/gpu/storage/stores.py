@@ -95,8 +95,14 @@ def count_up(device: Device, count: int, kind: Any) -> Array:
 
 def fill(device: Device, out: Array, value: Any) -> Array:
     """Set all elements of an array to a number, and return it."""
-    device.launch(_step("fill_array", T=out), out.size, out.size, out.dtype.type(value), out)
+    run = filling(lookup(out.dtype))
+    device.launch(run, out.size, out.size, out.dtype.type(value), out)
     return out
+
+
+def filling(dtype: DType) -> Kernel:
+    """Return the kernel of `fill`."""
+    return specialised("elementwise/arrays.cu", "fill_array", T=dtype)
 
 
 def gather(device: Device, array: Array, at: Array, kind: Any = None) -> Array:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import lagpu.operations as ops
+from lagpu.backends.gpu.device.compiled import in_background
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
@@ -141,6 +143,15 @@ class Batches:
         if len(known.kept) < _MOST_KEPT:
             known.kept.append(_Kept(self._counters, statements, handles, counted))
         return None
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """See `protocol.Batches`."""
+        token = in_background.set(not WAITS)
+        try:
+            yield
+        finally:
+            in_background.reset(token)
 
     def _of(
         self, statements: Statements,
