@@ -131,11 +131,7 @@ class Loaded(NamedTuple):
 
 
 def load(
-    options: Options,
-    place: str | Backend = "",
-    *,
-    dup_op: str | None = None,
-    seed_for: str = "",
+    options: Options, place: str | Backend = "", *, dup_op: str | None = None, seed_for: str = ""
 ) -> Loaded:
     """Make or read the graph of a command, and refuse options that this graph ignores.
 

@@ -25,10 +25,7 @@ _SECONDS = 60  # without an answer
 
 
 def fetch(
-    name_or_url: str,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    sha256: str | None = None,
+    name_or_url: str, *, folder: str | os.PathLike[str] | None = None, sha256: str | None = None
 ) -> Path:
     """Return the path of a data set in a folder; a URL is downloaded if it is not there yet.
 

@@ -298,11 +298,7 @@ def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:
 
 
 def read(
-    file: Path,
-    options: Options,
-    asked: Format | None,
-    directed: bool | None,
-    grid: Backend,
+    file: Path, options: Options, asked: Format | None, directed: bool | None, grid: Backend
 ) -> Matrix | None:
     """Return the graph in a file; each process, which must see it, has read only its share.
 

@@ -445,13 +445,7 @@ class _Work:
         return runners
 
     def _measured(
-        self,
-        graph: PaperGraph,
-        tested: Tested,
-        A: Matrix,
-        runner: Runner,
-        before: int,
-        turn: int,
+        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int, turn: int
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind

@@ -108,13 +108,7 @@ def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:
     except Exception as error:
         passed, detail = False, f"{type(error).__name__}: {error}"
     ms = round((time.perf_counter() - start) * 1e3, 3)
-    return {
-        "group": case.group,
-        "case": case.name,
-        "passed": passed,
-        "ms": ms,
-        "detail": detail,
-    }
+    return {"group": case.group, "case": case.name, "passed": passed, "ms": ms, "detail": detail}
 
 
 def table(rows: list[dict[str, Any]]) -> FittingTable:
