@@ -411,47 +411,37 @@ def betweenness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    k : int, optional
-        Estimate from this many sources chosen at random, 1 to n; by default all are used.
-    normalized : bool
-        Divide by the number of pairs of vertices that count; else a pair counts 1.
-    weight : bool
-        Whether values are lengths above 0; else each edge counts 1.
-    endpoints : bool
-        Whether a path leads through its own ends.
-    directed : bool, optional
-        If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
-        default True if the pattern is not symmetric.
-    sources : int or list of int, optional
-        Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
-    seed : int or random.Random, optional
-        Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
-        ``0 .. n-1``.
-    batch : int, optional
-        Sources at once, 1 or more; by default
+    k : int, optional. Estimate from this many sources chosen at random, 1 to n; by default all are
+        used.
+    normalized : bool. Divide by the number of pairs of vertices that count; else a pair counts 1.
+    weight : bool. Whether values are lengths above 0; else each edge counts 1.
+    endpoints : bool. Whether a path leads through its own ends.
+    directed : bool, optional. If False, (s, t) and (t, s) are one pair, which matters only without
+        `normalized`; by default True if the pattern is not symmetric.
+    sources : int or list of int, optional. Distinct vertices whose paths count, in place of `k`;
+        scaled as an estimate from these.
+    seed : int or random.Random, optional. Seed of the choice of sources, or what draws them;
+        NetworkX chooses the same for vertices ``0 .. n-1``.
+    batch : int, optional. Sources at once, 1 or more; by default
         ``lagpu.algorithms.betweenness.batch_size(A, sources)``, which suits the graph and the free
         memory of the backend. It changes only time, memory and rounding.
-    one_degree : bool
-        Fold branches that are trees into their roots first, whose part follows from their sizes:
-        no search begins in a branch or enters one. Of an undirected graph, with all sources. It
-        changes only time and rounding.
-    pieces : int, optional
-        On a grid, the number of pieces that share a copy of the graph, which is then a sub-cluster
-        with sources of its own; by default the smallest number that holds the graph. It changes
-        only time, memory and rounding.
+    one_degree : bool. Fold branches that are trees into their roots first, whose part follows from
+        their sizes: no search begins in a branch or enters one. Of an undirected graph, with all
+        sources. It changes only time and rounding.
+    pieces : int, optional. On a grid, the number of pieces that share a copy of the graph, which is
+        then a sub-cluster with sources of its own; by default the smallest number that holds the
+        graph. It changes only time, memory and rounding.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
+    Vector, (n,), FP64. Full. With ``k=1`` and without endpoints the source is NaN, as no pair
+        counts for it.
 
     Raises
     ------
-    InvalidValue
-        If a length is not above 0, or an edge has no reverse although ``directed=False`` or
-        `one_degree`, which takes all sources and no weights.
-    LimitExceeded
-        If there are more than 1.8e308 shortest paths to a vertex.
+    InvalidValue: if a length is not above 0, or an edge has no reverse although ``directed=False``
+        or `one_degree`, which takes all sources and no weights.
+    LimitExceeded: if there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
@@ -518,18 +508,16 @@ def betweenness_estimate(
 
     Parameters
     ----------
-    A, k, normalized, endpoints, directed, seed, batch, pieces
-        As in `betweenness_centrality`.
+    A, k, normalized, endpoints, directed, seed, batch, pieces : as in `betweenness_centrality`.
 
     Returns
     -------
-    centrality, error : Vector, (n,), FP64
-        Full. The error is 0 where all sources that count were used, NaN where only one was used.
+    centrality, error : Vector, (n,), FP64. Full. The error is 0 where all sources that count were
+        used, NaN where only one was used.
 
     Raises
     ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
+    InvalidValue, LimitExceeded: as `betweenness_centrality`.
 
     Notes
     -----
@@ -655,19 +643,16 @@ def edge_betweenness_centrality(
 
     Parameters
     ----------
-    A, k, normalized, weight, directed, sources, seed
-        As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
-        of both directions.
+    A, k, normalized, weight, directed, sources, seed : as in `betweenness_centrality`. In an
+        undirected graph both entries of an edge have the sum of both directions.
 
     Returns
     -------
-    Matrix, (n, n), FP64
-        An entry for each entry of `A`.
+    Matrix, (n, n), FP64. An entry for each entry of `A`.
 
     Raises
     ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
+    InvalidValue, LimitExceeded: as `betweenness_centrality`.
 
     Notes
     -----

@@ -22,13 +22,11 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-    source : int
-        ``0 <= source < n``.
+    source : int, ``0 <= source < n``.
 
     Returns
     -------
-    Vector, (n,), INT32
-        The source has level 0; a vertex that cannot be reached has no entry.
+    Vector, (n,), INT32. The source has level 0; a vertex that cannot be reached has no entry.
 
     Notes
     -----
@@ -56,14 +54,12 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A, source
-        As in `bfs_levels`.
+    A, source : as in `bfs_levels`.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        The source is its own parent; a vertex that cannot be reached has no entry. A vertex has any
-        one of its possible parents.
+    Vector, (n,), INT32, or INT64 if n > 2**31. The source is its own parent; a vertex that cannot
+        be reached has no entry. A vertex has any one of its possible parents.
 
     Notes
     -----
@@ -90,13 +86,11 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 
     Parameters
     ----------
-    A, source
-        As in `bfs_levels`.
+    A, source : as in `bfs_levels`.
 
     Returns
     -------
-    levels, parents : Vector, (n,)
-        As `bfs_levels` and `bfs_parents` return them.
+    levels, parents : Vector, (n,). As `bfs_levels` and `bfs_parents` return them.
 
     Examples
     --------
@@ -130,19 +124,16 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A, source
-        As in `bfs_levels`.
+    A, source : as in `bfs_levels`.
 
     Returns
     -------
-    Vector, (n,), FP64
-        1 at the source; no entry at a vertex that cannot be reached. Counts are exact up to
-        2**53 and rounded, never wrapped, beyond.
+    Vector, (n,), FP64. 1 at the source; no entry at a vertex that cannot be reached. Counts are
+        exact up to 2**53 and rounded, never wrapped, beyond.
 
     Raises
     ------
-    LimitExceeded
-        If a count does not fit FP64, 1.8e308 or more.
+    LimitExceeded: if a count does not fit FP64, 1.8e308 or more.
 
     Notes
     -----
@@ -183,19 +174,16 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     Parameters
     ----------
     A : Matrix, (n, n)
-    sources : int or list of int
-        k distinct vertices.
+    sources : int or list of int. k distinct vertices.
 
     Returns
     -------
-    Matrix, (k, n), INT32
-        Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source, no entry at a
-        vertex that cannot be reached.
+    Matrix, (k, n), INT32. Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source,
+        no entry at a vertex that cannot be reached.
 
     Raises
     ------
-    DomainMismatch
-        If the sources are a set, which does not say which row belongs to which source.
+    DomainMismatch: if the sources are a set, which does not say which row belongs to which source.
 
     Notes
     -----
@@ -223,14 +211,13 @@ def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
 
     Parameters
     ----------
-    A, sources
-        As in `bfs_levels_multi`.
+    A, sources : as in `bfs_levels_multi`.
 
     Returns
     -------
-    Matrix, (k, n), INT32, or INT64 if n > 2**31
-        Row r is a result of `bfs_parents` for ``sources[r]``: the source is its own parent, and a
-        vertex has any one of its possible parents.
+    Matrix, (k, n), INT32, or INT64 if n > 2**31. Row r is a result of `bfs_parents` for
+        ``sources[r]``: the source is its own parent, and a vertex has any one of its possible
+        parents.
 
     Examples
     --------
@@ -268,13 +255,11 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-    sources : int or list of int
-        Distinct vertices.
+    sources : int or list of int. Distinct vertices.
 
     Returns
     -------
-    Vector, (n,), INT32
-        The sources have level 0; a vertex that cannot be reached has no entry.
+    Vector, (n,), INT32. The sources have level 0; a vertex that cannot be reached has no entry.
 
     Examples
     --------
@@ -291,15 +276,12 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-    sources : int or list of int
-        Distinct vertices, which have level 0.
-    k : int
-        Radius, 0 or more.
+    sources : int or list of int. Distinct vertices, which have level 0.
+    k : int. Radius, 0 or more.
 
     Returns
     -------
-    Vector, (n,), INT32
-        Levels ``0 .. k``; no entry farther away.
+    Vector, (n,), INT32. Levels ``0 .. k``; no entry farther away.
 
     Examples
     --------
@@ -315,13 +297,11 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
 
     Parameters
     ----------
-    A, sources, k
-        As in `neighborhood`.
+    A, sources, k : as in `neighborhood`.
 
     Returns
     -------
-    Vector, (n,), BOOL
-        True at these vertices; no entry elsewhere.
+    Vector, (n,), BOOL. True at these vertices; no entry elsewhere.
 
     Examples
     --------

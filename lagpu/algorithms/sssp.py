@@ -42,21 +42,17 @@ def sssp(
 
     Parameters
     ----------
-    A, source, limit, target
-        As in `bellman_ford`.
-    delta : float, optional
-        Step of `delta_stepping`, which takes no limit and no target; by default the algorithm is
-        `bellman_ford`.
+    A, source, limit, target : as in `bellman_ford`.
+    delta : float, optional. Step of `delta_stepping`, which takes no limit and no target; by
+        default the algorithm is `bellman_ford`.
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        As `bellman_ford` returns it.
+    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
 
     Raises
     ------
-    CycleFound, InvalidValue
-        As `bellman_ford` and `delta_stepping`.
+    CycleFound, InvalidValue: as `bellman_ford` and `delta_stepping`.
 
     Examples
     --------
@@ -78,29 +74,25 @@ def bellman_ford(
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j; True counts 1.
-    source : int or list of int
-        Vertices ``0 .. n-1``; the distance from several is that from the nearest of them.
-    limit : float, optional
-        Largest distance, 0 or more, of lengths of 0 or more: the search goes no farther.
-    target : int or list of int, optional
-        The search of lengths of 0 or more goes no farther than the nearest of these vertices.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j; True counts 1.
+    source : int or list of int. Vertices ``0 .. n-1``; the distance from several is that from the
+        nearest of them.
+    limit : float, optional. Largest distance, 0 or more, of lengths of 0 or more: the search goes
+        no farther.
+    target : int or list of int, optional. The search of lengths of 0 or more goes no farther than
+        the nearest of these vertices.
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        0 at the source; a vertex that cannot be reached, or is beyond the limit or farther than the
-        target, has no entry.
+    Vector, (n,), INT64, or FP64 if the weights are floats. 0 at the source; a vertex that cannot be
+        reached, or is beyond the limit or farther than the target, has no entry.
 
     Raises
     ------
-    CycleFound
-        If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
-        error has the vertices as ``cycle``.
-    InvalidValue
-        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit or a
-        target and a weight is negative.
+    CycleFound: if a cycle of negative length can be reached, or a cycle that rounding makes
+        negative; the error has the vertices as ``cycle``.
+    InvalidValue: if a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a
+        limit or a target and a weight is negative.
 
     Notes
     -----
@@ -155,21 +147,18 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 
     Parameters
     ----------
-    A, source
-        As in `bellman_ford`, but lengths are 0 or more.
-    delta : float, optional
-        Vertices whose distances differ by at most `delta` are relaxed together; by default eight
-        times the largest weight over the mean degree (docs/design/algorithms.md).
+    A, source : as in `bellman_ford`, but lengths are 0 or more.
+    delta : float, optional. Vertices whose distances differ by at most `delta` are relaxed
+        together; by default eight times the largest weight over the mean degree
+        (docs/design/algorithms.md).
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        As `bellman_ford` returns it.
+    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
 
     Raises
     ------
-    InvalidValue
-        If a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
+    InvalidValue: if a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
 
     Notes
     -----
@@ -230,23 +219,20 @@ def sssp_parents(
 
     Parameters
     ----------
-    A, source, delta, limit, target
-        As in `sssp`.
+    A, source, delta, limit, target : as in `sssp`.
 
     Returns
     -------
-    distances : Vector, (n,), INT64, or FP64 if the weights are floats
-        As `sssp` returns it.
-    parents : Vector, (n,), INT32, or INT64 if n > 2**31
-        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
-        is its own parent. Exactly the vertices with a distance have one.
+    distances : Vector, (n,), INT64, or FP64 if the weights are floats. As `sssp` returns it.
+    parents : Vector, (n,), INT32, or INT64 if n > 2**31. The vertex before each vertex on a
+        shortest path, of these one with fewest edges; a source is its own parent. Exactly the
+        vertices with a distance have one.
 
     Raises
     ------
-    CycleFound
-        As `sssp`.
-    InvalidValue
-        As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
+    CycleFound: as `sssp`.
+    InvalidValue: as `sssp`; or if negative lengths are rounded so that no path is as long as its
+        distance.
 
     Notes
     -----
@@ -303,21 +289,17 @@ def path_weight(A: Matrix, path: Any) -> int | float:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j; True counts 1.
-    path : list of int
-        Vertices, each joined to the next one; a vertex and an edge may occur again.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j; True counts 1.
+    path : list of int. Vertices, each joined to the next one; a vertex and an edge may occur again.
 
     Returns
     -------
-    int, or float if the weights are floats
-        The sum from the first edge to the last one, rounded as in `sssp`; 0 for fewer than two
-        vertices.
+    int, or float if the weights are floats. The sum from the first edge to the last one, rounded as
+        in `sssp`; 0 for fewer than two vertices.
 
     Raises
     ------
-    NoPath
-        If there is no edge between two consecutive vertices.
+    NoPath: if there is no edge between two consecutive vertices.
 
     Notes
     -----
@@ -351,23 +333,19 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j.
-    source : int or list of int, optional
-        Only cycles that these vertices reach count; by default all do.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j.
+    source : int or list of int, optional. Only cycles that these vertices reach count; by default
+        all do.
 
     Returns
     -------
-    list of int, or None
-        Each vertex once; an edge leads from the last one to the first. A negative self-loop is a
-        cycle of one vertex.
+    list of int, or None. Each vertex once; an edge leads from the last one to the first. A negative
+        self-loop is a cycle of one vertex.
 
     Raises
     ------
-    CycleFound
-        If rounding makes a cycle negative whose length is 0 or more.
-    InvalidValue
-        As `bellman_ford`.
+    CycleFound: if rounding makes a cycle negative whose length is 0 or more.
+    InvalidValue: as `bellman_ford`.
 
     Notes
     -----
@@ -396,20 +374,18 @@ def floyd_warshall(A: Matrix) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j, which may be negative; True counts 1.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j, which may be negative; True
+        counts 1.
 
     Returns
     -------
-    Matrix, (n, n), INT64, or FP64 if the weights are floats
-        Entry (i, j) is the distance from i to j, 0 on the diagonal; no entry without a path.
+    Matrix, (n, n), INT64, or FP64 if the weights are floats. Entry (i, j) is the distance from i to
+        j, 0 on the diagonal; no entry without a path.
 
     Raises
     ------
-    CycleFound
-        If there is a cycle of negative length.
-    InvalidValue
-        As `bellman_ford`.
+    CycleFound: if there is a cycle of negative length.
+    InvalidValue: as `bellman_ford`.
 
     Notes
     -----
@@ -545,30 +521,24 @@ def shortest_path(
     Parameters
     ----------
     A : Matrix, (n, n)
-    source, target : int
-        Vertices ``0 .. n-1``.
-    weight : bool
-        Whether values are lengths, as in `bellman_ford`; else each edge counts 1. `path_weight`
-        returns the length of the path.
-    method : str, optional
-        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all vertices
-        that the source reaches; by default ``"single"`` on backends that fuse loops.
+    source, target : int. Vertices ``0 .. n-1``.
+    weight : bool. Whether values are lengths, as in `bellman_ford`; else each edge counts 1.
+        `path_weight` returns the length of the path.
+    method : str, optional. ``"bidirectional"``, searches from both ends, or ``"single"``, one
+        search of all vertices that the source reaches; by default ``"single"`` on backends that
+        fuse loops.
 
     Returns
     -------
-    list of int
-        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
-        the target.
+    list of int. One of the paths with fewest edges, or with `weight` of least length; ``[source]``
+        if it is the target.
 
     Raises
     ------
-    NoPath
-        If there is no path.
-    InvalidValue
-        If there is a method although there are weights, which always take one search; and as
-        `sssp_parents`.
-    CycleFound
-        If a cycle of negative length can be reached.
+    NoPath: if there is no path.
+    InvalidValue: if there is a method although there are weights, which always take one search; and
+        as `sssp_parents`.
+    CycleFound: if a cycle of negative length can be reached.
 
     Notes
     -----
@@ -605,13 +575,11 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
 
     Parameters
     ----------
-    A, source, target, method
-        As in `shortest_path`.
+    A, source, target, method : as in `shortest_path`.
 
     Returns
     -------
-    bool
-        True for a vertex and itself.
+    bool. True for a vertex and itself.
 
     Examples
     --------

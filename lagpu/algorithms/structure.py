@@ -22,17 +22,15 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction: the components of a directed
-        graph are the weak ones.
-    method : str
-        "fastsv": all components at once, by hooking and shortcutting.
-        "bfs": one breadth-first search per component; for few components of small diameter.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction: the components
+        of a directed graph are the weak ones.
+    method : str. "fastsv": all components at once, by hooking and shortcutting. "bfs": one
+        breadth-first search per component; for few components of small diameter.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        Two vertices have the same label if and only if a path joins them.
+    Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if and only if a
+        path joins them.
 
     Notes
     -----
@@ -87,8 +85,8 @@ def strongly_connected_components(A: Matrix) -> Vector:
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        Two vertices have the same label if and only if each reaches the other.
+    Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if and only if each
+        reaches the other.
 
     Notes
     -----
@@ -157,15 +155,14 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction.
 
     Returns
     -------
-    sides : Vector, (n,), INT32, or None
-        0 or 1 at each vertex, 0 at the least one of a component; every edge joins a 0 and a 1.
-    odd_cycle : list of int, or None
-        Vertices of a cycle of odd length, if there is one; a self-loop is the shortest.
+    sides : Vector, (n,), INT32, or None. 0 or 1 at each vertex, 0 at the least one of a component;
+        every edge joins a 0 and a 1.
+    odd_cycle : list of int, or None. Vertices of a cycle of odd length, if there is one; a
+        self-loop is the shortest.
 
     Notes
     -----
@@ -206,13 +203,11 @@ def is_bipartite(A: Matrix) -> bool:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `bipartite_sides`.
+    A : Matrix, (n, n). As in `bipartite_sides`.
 
     Returns
     -------
-    bool
-        True if `bipartite_sides` returns sides, False if it returns an odd cycle.
+    bool. True if `bipartite_sides` returns sides, False if it returns an odd cycle.
 
     Examples
     --------
@@ -275,13 +270,11 @@ def topological_levels(A: Matrix) -> Vector:
 
     Returns
     -------
-    Vector, (n,), INT32
-        Full; an edge leads to a higher level, and level 0 has no edge in.
+    Vector, (n,), INT32. Full; an edge leads to a higher level, and level 0 has no edge in.
 
     Raises
     ------
-    CycleFound
-        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
+    CycleFound: if there is a cycle; its vertices are the attribute ``cycle`` of the error.
 
     Notes
     -----
@@ -321,13 +314,11 @@ def topological_order(A: Matrix) -> Vector:
 
     Returns
     -------
-    Vector, (n,), INT64
-        Entry k is the k-th vertex, sorted by level and then by number.
+    Vector, (n,), INT64. Entry k is the k-th vertex, sorted by level and then by number.
 
     Raises
     ------
-    CycleFound
-        As `topological_levels`.
+    CycleFound: as `topological_levels`.
 
     Examples
     --------
@@ -347,14 +338,12 @@ def core_number(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; self-loops do not count. The degree in a graph
-        that is not symmetric is the number of edges in and out.
+    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j; self-loops do not count. The
+        degree in a graph that is not symmetric is the number of edges in and out.
 
     Returns
     -------
-    Vector, (n,), INT32
-        Full.
+    Vector, (n,), INT32. Full.
 
     Notes
     -----
@@ -388,17 +377,14 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `core_number`.
-    k : int, optional
-        Least degree; by default the largest k with a core.
-    core_number : Vector, (n,), optional
-        The result of `core_number` for `A`, so that it is not computed again.
+    A : Matrix, (n, n). As in `core_number`.
+    k : int, optional. Least degree; by default the largest k with a core.
+    core_number : Vector, (n,), optional. The result of `core_number` for `A`, so that it is not
+        computed again.
 
     Returns
     -------
-    Vector, (n,), BOOL
-        True at the vertices of the core; no entry elsewhere.
+    Vector, (n,), BOOL. True at the vertices of the core; no entry elsewhere.
 
     Examples
     --------
@@ -442,22 +428,20 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
-    nodes : int or list of int, optional
-        Distinct vertices that must be members, not joined by an edge; none by default.
-    seed : int, optional
-        Seed of the scores.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
+        not count.
+    nodes : int or list of int, optional. Distinct vertices that must be members, not joined by an
+        edge; none by default.
+    seed : int, optional. Seed of the scores.
 
     Returns
     -------
-    Vector, (n,), BOOL
-        True at the members; no entry elsewhere. The same on every backend for one seed.
+    Vector, (n,), BOOL. True at the members; no entry elsewhere. The same on every backend for one
+        seed.
 
     Raises
     ------
-    InvalidValue
-        If an edge joins two of `nodes`.
+    InvalidValue: if an edge joins two of `nodes`.
 
     Notes
     -----
@@ -530,19 +514,16 @@ def triangle_count(A: Matrix) -> int:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
-        count.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j;
+        self-loops do not count.
 
     Returns
     -------
-    int
-        0 or more.
+    int, 0 or more.
 
     Raises
     ------
-    InvalidValue
-        If an edge has no reverse.
+    InvalidValue: if an edge has no reverse.
 
     Notes
     -----
@@ -564,20 +545,16 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
+    A : Matrix, (n, n). As in `triangle_count`.
+    nodes : int or list of int, optional. Distinct vertices; by default all.
 
     Returns
     -------
-    Vector, (n,), INT64
-        An entry for each requested vertex.
+    Vector, (n,), INT64. An entry for each requested vertex.
 
     Raises
     ------
-    InvalidValue
-        If an edge has no reverse.
+    InvalidValue: if an edge has no reverse.
 
     Examples
     --------
@@ -596,24 +573,20 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j; self-loops do not count. An undirected graph has each edge
-        in both directions.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
-    weight : bool
-        A triangle counts as the geometric mean of its weights, over the largest weight of the
-        graph; else it counts 1.
+    A : Matrix, (n, n). Entry (i, j) is the edge i -> j; self-loops do not count. An undirected
+        graph has each edge in both directions.
+    nodes : int or list of int, optional. Distinct vertices; by default all.
+    weight : bool. A triangle counts as the geometric mean of its weights, over the largest weight
+        of the graph; else it counts 1.
 
     Returns
     -------
-    Vector, (n,), FP64
-        An entry for each requested vertex; 0 where there are fewer than two neighbours.
+    Vector, (n,), FP64. An entry for each requested vertex; 0 where there are fewer than two
+        neighbours.
 
     Raises
     ------
-    InvalidValue
-        If weights are NaN or infinite, or none is above 0.
+    InvalidValue: if weights are NaN or infinite, or none is above 0.
 
     Notes
     -----
@@ -668,20 +641,16 @@ def average_clustering(
 
     Parameters
     ----------
-    A, nodes, weight
-        As in `clustering`.
-    count_zeros : bool
-        Whether to include vertices without a triangle.
+    A, nodes, weight : as in `clustering`.
+    count_zeros : bool. Whether to include vertices without a triangle.
 
     Returns
     -------
-    float
-        0 to 1; 0 if no vertex counts.
+    float, 0 to 1; 0 if no vertex counts.
 
     Raises
     ------
-    InvalidValue
-        As `clustering`.
+    InvalidValue: as `clustering`.
 
     Examples
     --------
@@ -700,14 +669,12 @@ def transitivity(A: Matrix) -> float:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `clustering`; of a directed graph the pairs are ordered, of vertices to which edges
-        lead from a common one, as in NetworkX.
+    A : Matrix, (n, n). As in `clustering`; of a directed graph the pairs are ordered, of vertices
+        to which edges lead from a common one, as in NetworkX.
 
     Returns
     -------
-    float
-        0 to 1.
+    float, 0 to 1.
 
     Notes
     -----
@@ -735,19 +702,17 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
+    A : Matrix, (n, n). As in `triangle_count`.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
-        neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
+    Vector, (n,), FP64. Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u)
+        over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
+        0 without triangles.
 
     Raises
     ------
-    InvalidValue
-        If an edge has no reverse.
+    InvalidValue: if an edge has no reverse.
 
     Notes
     -----
@@ -781,20 +746,16 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
+    A : Matrix, (n, n). As in `triangle_count`.
+    nodes : int or list of int, optional. Distinct vertices; by default all.
 
     Returns
     -------
-    Vector, (n,), FP64
-        An entry for each requested vertex; 0 where no square is possible.
+    Vector, (n,), FP64. An entry for each requested vertex; 0 where no square is possible.
 
     Raises
     ------
-    InvalidValue
-        If an edge has no reverse.
+    InvalidValue: if an edge has no reverse.
 
     Notes
     -----

@@ -38,21 +38,17 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
-        count.
-    k : int
-        0 or more.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j;
+        self-loops do not count.
+    k : int, 0 or more.
 
     Returns
     -------
-    Matrix, (n, n)
-        The entries of `A` that are in the truss.
+    Matrix, (n, n). The entries of `A` that are in the truss.
 
     Raises
     ------
-    InvalidValue
-        If an edge has no reverse.
+    InvalidValue: if an edge has no reverse.
 
     Notes
     -----
@@ -80,16 +76,14 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    strong : bool
-        Whether the vertices of a component reach each other; otherwise edges count both ways.
+    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j.
+    strong : bool. Whether the vertices of a component reach each other; otherwise edges count both
+        ways.
 
     Returns
     -------
-    Vector, (n,), BOOL
-        True at its vertices, no entry elsewhere. Of components of one size, that of the least
-        vertex.
+    Vector, (n,), BOOL. True at its vertices, no entry elsewhere. Of components of one size, that of
+        the least vertex.
 
     Notes
     -----
@@ -121,28 +115,21 @@ def ego_graph(
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j.
-    n : int
-        The vertex.
-    radius : float
-        Largest distance of a vertex, 0 or more.
-    center : bool
-        Whether the vertex itself is in the subgraph.
-    undirected : bool
-        Whether paths follow edges in both directions.
-    weight : bool
-        Whether values are lengths, none negative; otherwise each edge has length 1.
+    A : Matrix, (n, n). Entry (i, j) is the edge i -> j.
+    n : int. The vertex.
+    radius : float. Largest distance of a vertex, 0 or more.
+    center : bool. Whether the vertex itself is in the subgraph.
+    undirected : bool. Whether paths follow edges in both directions.
+    weight : bool. Whether values are lengths, none negative; otherwise each edge has length 1.
 
     Returns
     -------
-    Matrix, (n, n)
-        The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
+    Matrix, (n, n). The entries of `A` whose row and column are near. `neighborhood` returns the
+        vertices.
 
     Raises
     ------
-    InvalidValue
-        If a length is negative.
+    InvalidValue: if a length is negative.
 
     Notes
     -----
@@ -175,17 +162,13 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    k : int
-        Radius, 0 or more.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
+    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j.
+    k : int. Radius, 0 or more.
+    nodes : int or list of int, optional. Distinct vertices; by default all.
 
     Returns
     -------
-    Vector, (n,), INT64
-        An entry for each requested vertex.
+    Vector, (n,), INT64. An entry for each requested vertex.
 
     Notes
     -----
@@ -259,22 +242,18 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of one value are the edge between i and j and its weight, of any
-        sign; self-loops do not count.
-    maximum : bool
-        Whether the trees are those of largest weight.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of one value are the edge between i and j and its
+        weight, of any sign; self-loops do not count.
+    maximum : bool. Whether the trees are those of largest weight.
 
     Returns
     -------
-    Matrix, (n, n)
-        The entries of `A` that are in the forest. Of edges of one weight the first in the order of
-        rows is preferred, so there is one answer.
+    Matrix, (n, n). The entries of `A` that are in the forest. Of edges of one weight the first in
+        the order of rows is preferred, so there is one answer.
 
     Raises
     ------
-    InvalidValue
-        If an entry has no reverse of the same value, or is NaN.
+    InvalidValue: if an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----
@@ -337,25 +316,21 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
-    order : str
-        Which edges are preferred: "random" ones; those of large "weight", which makes the sum of
-        weights at least half of the largest possible; or the first in the order of "rows", as in
-        NetworkX.
-    seed : int, optional
-        Seed of the random order.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
+        not count.
+    order : str. Which edges are preferred: "random" ones; those of large "weight", which makes the
+        sum of weights at least half of the largest possible; or the first in the order of "rows",
+        as in NetworkX.
+    seed : int, optional. Seed of the random order.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        The other end of each vertex's edge; no entry if it has none. The same on every backend for
-        one seed.
+    Vector, (n,), INT32, or INT64 if n > 2**31. The other end of each vertex's edge; no entry if it
+        has none. The same on every backend for one seed.
 
     Raises
     ------
-    InvalidValue
-        If for "weight" an entry has no reverse of the same value, or is NaN.
+    InvalidValue: if for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

@@ -40,20 +40,15 @@ def check_remoteness(
     Parameters
     ----------
     A : graph, (n, n)
-    values : result, (n,)
-        Value of each vertex.
-    of : str
-        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": the
+    values : result, (n,). Value of each vertex.
+    of : str. "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": the
         definitions in `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality``, from the
         distances to a vertex.
-    vertices : list of int, optional
-        The requested vertices; by default all. Others may have a value.
-    wf_improved : bool
-        As given to ``closeness_centrality``.
-    weight : bool
-        Whether values of `A` are lengths; else each edge counts 1.
-    rel_tol : float
-        Relative tolerance of the values.
+    vertices : list of int, optional. The requested vertices; by default all. Others may have a
+        value.
+    wf_improved : bool. As given to ``closeness_centrality``.
+    weight : bool. Whether values of `A` are lengths; else each edge counts 1.
+    rel_tol : float. Relative tolerance of the values.
 
     Notes
     -----
@@ -105,10 +100,8 @@ def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[st
     Parameters
     ----------
     A : graph, (n, n)
-    diameter : int or float
-        The number; of float lengths up to 1e-9 of it.
-    weight : bool
-        Whether values of `A` are lengths; else each edge counts 1.
+    diameter : int or float. The number; of float lengths up to 1e-9 of it.
+    weight : bool. Whether values of `A` are lengths; else each edge counts 1.
 
     Notes
     -----
@@ -193,24 +186,18 @@ def check_betweenness(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; small, since all pairs take ``n**3`` steps.
-    centrality : result, (n,)
-        Centrality of each vertex.
-    normalized, endpoints, directed, weight
-        As given to `lagpu.algorithms.betweenness_centrality`.
-    sources : list of int, optional
-        The sources of an estimate; by default all vertices.
-    error : result, (n,), optional
-        The standard errors, as `lagpu.algorithms.betweenness_estimate` returns them; they may be
-        off by a millionth of the largest centrality, since squares are subtracted.
-    rel_tol : float
-        Relative tolerance of the centralities.
+    A : graph, (n, n). See the module; small, since all pairs take ``n**3`` steps.
+    centrality : result, (n,). Centrality of each vertex.
+    normalized, endpoints, directed, weight : as given to `lagpu.algorithms.betweenness_centrality`.
+    sources : list of int, optional. The sources of an estimate; by default all vertices.
+    error : result, (n,), optional. The standard errors, as `lagpu.algorithms.betweenness_estimate`
+        returns them; they may be off by a millionth of the largest centrality, since squares are
+        subtracted.
+    rel_tol : float. Relative tolerance of the centralities.
 
     Returns
     -------
-    tuple of str
-        The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
+    tuple of str. The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
 
     Notes
     -----
@@ -258,12 +245,9 @@ def check_edge_betweenness(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See `check_betweenness`.
-    centrality : Matrix or SciPy sparse array, (n, n)
-        Centrality of each entry of `A`.
-    normalized, directed, weight, sources, rel_tol
-        As in `check_betweenness`.
+    A : graph, (n, n). See `check_betweenness`.
+    centrality : Matrix or SciPy sparse array, (n, n). Centrality of each entry of `A`.
+    normalized, directed, weight, sources, rel_tol : as in `check_betweenness`.
 
     Notes
     -----
@@ -448,12 +432,10 @@ def check_pagerank(
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights >= 0.
-    ranks : result, (n,)
-        Rank of each vertex.
-    alpha, personalization, tol, weight, dangling, max_iter
-        As given to `lagpu.algorithms.pagerank`.
+    A : Matrix or SciPy sparse array, (n, n). Entries are weights >= 0.
+    ranks : result, (n,). Rank of each vertex.
+    alpha, personalization, tol, weight, dangling, max_iter : as given to
+        `lagpu.algorithms.pagerank`.
 
     Notes
     -----
@@ -531,12 +513,9 @@ def check_eigenvector(
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights.
-    centrality : result, (n,)
-        Number of each vertex.
-    tol, weight
-        As given to `lagpu.algorithms.eigenvector_centrality`.
+    A : Matrix or SciPy sparse array, (n, n). Entries are weights.
+    centrality : result, (n,). Number of each vertex.
+    tol, weight : as given to `lagpu.algorithms.eigenvector_centrality`.
 
     Notes
     -----
@@ -570,10 +549,8 @@ def check_katz(
 
     Parameters
     ----------
-    A, centrality
-        As in `check_eigenvector`.
-    alpha, beta, tol, normalized, weight
-        As given to `lagpu.algorithms.katz_centrality`.
+    A, centrality : as in `check_eigenvector`.
+    alpha, beta, tol, normalized, weight : as given to `lagpu.algorithms.katz_centrality`.
 
     Notes
     -----
@@ -598,12 +575,9 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights >= 0.
-    found : tuple of two results, (n,)
-        Hubs and authorities, each with the sum 1.
-    tol, weight
-        As given to `lagpu.algorithms.hits`.
+    A : Matrix or SciPy sparse array, (n, n). Entries are weights >= 0.
+    found : tuple of two results, (n,). Hubs and authorities, each with the sum 1.
+    tol, weight : as given to `lagpu.algorithms.hits`.
 
     Notes
     -----
@@ -657,11 +631,9 @@ def check_degree_centrality(
     Parameters
     ----------
     A : graph, (n, n)
-    centrality : result, (n,)
-        Share of each vertex; one rounding is allowed.
-    kind : str
-        "in", "out", or "all": both in a directed graph; in an undirected one a self-loop counts
-        twice, as it has two ends.
+    centrality : result, (n,). Share of each vertex; one rounding is allowed.
+    kind : str. "in", "out", or "all": both in a directed graph; in an undirected one a self-loop
+        counts twice, as it has two ends.
     """
     proof = Proof("check_degree_centrality", DEGREE_RULES, A)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n

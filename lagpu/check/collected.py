@@ -114,12 +114,9 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    truss : graph, (n, n)
-        The entries of the truss.
-    k : int
-        An edge is in k - 2 triangles of the truss or more.
+    A : graph, (n, n). See the module; symmetric, and self-loops do not count.
+    truss : graph, (n, n). The entries of the truss.
+    k : int. An edge is in k - 2 triangles of the truss or more.
 
     Notes
     -----
@@ -146,12 +143,9 @@ def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tupl
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; symmetric, with weights, and self-loops do not count.
-    forest : graph, (n, n)
-        The entries of the forest.
-    maximum : bool
-        Whether the weight is the largest.
+    A : graph, (n, n). See the module; symmetric, with weights, and self-loops do not count.
+    forest : graph, (n, n). The entries of the forest.
+    maximum : bool. Whether the weight is the largest.
 
     Notes
     -----
@@ -185,10 +179,9 @@ def check_matching(A: Any, mates: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter, and self-loops do not count.
-    mates : result, (n,)
-        The other end of each vertex's edge.
+    A : graph, (n, n). See the module; directions of edges do not matter, and self-loops do not
+        count.
+    mates : result, (n,). The other end of each vertex's edge.
     """
     proof = Proof("check_matching", MATCHING_RULES, A)
     mate, matched = proof.dense(mates, "mates")
@@ -211,14 +204,12 @@ def check_similarity(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    found : Matrix or SciPy sparse array, (n, n)
-        The number of each pair; an error of 1e-12 of it is allowed.
-    pairs : list of pairs of int, optional
-        By default all pairs of two vertices with a common neighbour.
-    kind : str
-        As in `lagpu.algorithms.similarity`.
+    A : graph, (n, n). See the module; symmetric, and self-loops do not count.
+    found : Matrix or SciPy sparse array, (n, n). The number of each pair; an error of 1e-12 of it
+        is allowed.
+    pairs : list of pairs of int, optional. By default all pairs of two vertices with a common
+        neighbour.
+    kind : str. As in `lagpu.algorithms.similarity`.
     """
     proof = Proof("check_similarity", SIMILARITY_RULES, A)
     near = _near(undirected(proof))
@@ -250,9 +241,8 @@ def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-    share : result, (n,), or float
-        The share of each vertex that has an edge; or of all edges, where self-loops have no
-        reverse.
+    share : result, (n,), or float. The share of each vertex that has an edge; or of all edges,
+        where self-loops have no reverse.
     """
     proof = Proof("check_reciprocity", RECIPROCITY_RULES, A)
     edges = whole(proof)
@@ -277,12 +267,9 @@ def check_laplacian(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With values. It takes memory for all pairs of vertices.
-    found : Matrix or SciPy sparse array, (n, n)
-        An error of 1e-9 is allowed.
-    weight, normalized
-        As in `lagpu.algorithms.laplacian_matrix`.
+    A : graph, (n, n). With values. It takes memory for all pairs of vertices.
+    found : Matrix or SciPy sparse array, (n, n). An error of 1e-9 is allowed.
+    weight, normalized : as in `lagpu.algorithms.laplacian_matrix`.
     """
     proof = Proof("check_laplacian", LAPLACIAN_RULES, A, values=weight)
     edges = whole(proof).toarray().astype(float)
@@ -302,14 +289,10 @@ def check_ego_graph(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With values; each edge has length 1.
-    n : int
-        The vertex.
-    found : graph, (n, n)
-        The part, with values.
-    radius, center, undirected
-        As in `lagpu.algorithms.ego_graph`.
+    A : graph, (n, n). With values; each edge has length 1.
+    n : int. The vertex.
+    found : graph, (n, n). The part, with values.
+    radius, center, undirected : as in `lagpu.algorithms.ego_graph`.
     """
     proof = Proof("check_ego_graph", NEAR_RULES, A, n, values=True)
     edges = whole(proof).tocoo()
@@ -331,10 +314,8 @@ def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-    k : int
-        Radius.
-    sizes : result, (n,)
-        Numbers of all vertices, or of some.
+    k : int. Radius.
+    sizes : result, (n,). Numbers of all vertices, or of some.
     """
     proof = Proof("check_k_hop_sizes", SIZE_RULES, A)
     size, present = proof.dense(sizes, "sizes")
@@ -352,10 +333,9 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     Parameters
     ----------
     A : graph, (n, n)
-    members : result, (n,)
-        An entry for each member; of components of one size, those of the one with the least vertex.
-    strong : bool
-        Whether components are strong.
+    members : result, (n,). An entry for each member; of components of one size, those of the one
+        with the least vertex.
+    strong : bool. Whether components are strong.
     """
     proof = Proof("check_largest_component", LARGEST_RULES, A)
     edges = whole(proof)
@@ -374,13 +354,10 @@ def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[s
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With values; one rounding of each sum is allowed.
-    labels : result, (n,)
-        The label of each vertex.
+    A : graph, (n, n). With values; one rounding of each sum is allowed.
+    labels : result, (n,). The label of each vertex.
     quotient : Matrix or SciPy sparse array, (k, k)
-    names : result, (k,)
-        The label of each vertex of the quotient.
+    names : result, (k,). The label of each vertex of the quotient.
     """
     proof = Proof("check_contraction", CONTRACTION_RULES, A, values=True)
     label = proof.full(labels, "labels", "label")
@@ -428,14 +405,10 @@ def check_modularity(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With values. It takes memory for all pairs of vertices.
-    labels : result, (n,)
-        The community of each vertex.
-    found : float
-        The number; an error of 1e-9 is allowed.
-    weight, resolution, directed
-        As in `lagpu.algorithms.modularity`.
+    A : graph, (n, n). With values. It takes memory for all pairs of vertices.
+    labels : result, (n,). The community of each vertex.
+    found : float. The number; an error of 1e-9 is allowed.
+    weight, resolution, directed : as in `lagpu.algorithms.modularity`.
     """
     proof, edges, pairs = _expected(A, weight, "check_modularity", MODULARITY_RULES, directed)
     label = proof.full(labels, "labels", "label")
@@ -452,14 +425,10 @@ def check_communities(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See `check_modularity`; symmetric.
-    labels : result, (n,)
-        The least vertex of each vertex's community.
-    weight, resolution
-        As in `check_modularity`.
-    threshold : float
-        The gain of joining two communities that may be left.
+    A : graph, (n, n). See `check_modularity`; symmetric.
+    labels : result, (n,). The least vertex of each vertex's community.
+    weight, resolution : as in `check_modularity`.
+    threshold : float. The gain of joining two communities that may be left.
     """
     proof = Proof("check_communities", COMMUNITY_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)
@@ -484,12 +453,9 @@ def check_label_propagation(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With values.
-    labels : result, (n,)
-        Labels; those of every vertex are computed again by plain loops.
-    colors, max_iter, weight
-        As in `lagpu.algorithms.label_propagation`.
+    A : graph, (n, n). With values.
+    labels : result, (n,). Labels; those of every vertex are computed again by plain loops.
+    colors, max_iter, weight : as in `lagpu.algorithms.label_propagation`.
     """
     proof = Proof("check_label_propagation", PROPAGATION_RULES, A, values=True)
     given = proof.full(labels, "labels", "label")

@@ -403,15 +403,11 @@ class CheckReport:
 
     Attributes
     ----------
-    rules : tuple of str
-        The rules that hold.
-    reached : int
-        Reached vertices, the source among them.
-    depth : int
-        Largest level.
-    edges : int
-        Edges of the reached part: in a symmetric matrix each undirected edge once, else each stored
-        entry of a reached row. This is the m of Graph500's TEPS.
+    rules : tuple of str. The rules that hold.
+    reached : int. Reached vertices, the source among them.
+    depth : int. Largest level.
+    edges : int. Edges of the reached part: in a symmetric matrix each undirected edge once, else
+        each stored entry of a reached row. This is the m of Graph500's TEPS.
     """
 
     rules: tuple[str, ...]
@@ -427,23 +423,19 @@ class Pattern:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See `lagpu.check`.
-    symmetric : bool, optional
-        Whether each edge has its reverse, which is believed. By default the edges are compared with
-        their reverses when a check needs to know, which takes longer than a check.
+    A : graph, (n, n). See `lagpu.check`.
+    symmetric : bool, optional. Whether each edge has its reverse, which is believed. By default the
+        edges are compared with their reverses when a check needs to know, which takes longer than a
+        check.
 
     Attributes
     ----------
-    n : int
-        Number of vertices.
-    slices : Slices
-        The edges: in one slice, or on each piece of a grid its own.
+    n : int. Number of vertices.
+    slices : Slices. The edges: in one slice, or on each piece of a grid its own.
 
     Raises
     ------
-    DimensionMismatch, IndexOutOfBound
-        If the graph is not square, or a row is outside.
+    DimensionMismatch, IndexOutOfBound: if the graph is not square, or a row is outside.
     """
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:

@@ -26,10 +26,8 @@ def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
     Parameters
     ----------
     A : graph, (n, n)
-    source : int
-        ``0 <= source < n``.
-    levels : result, (n,)
-        Level of each reached vertex.
+    source : int, ``0 <= source < n``.
+    levels : result, (n,). Level of each reached vertex.
 
     Notes
     -----
@@ -103,12 +101,9 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     Parameters
     ----------
     A : graph, (n, n)
-    source : int
-        ``0 <= source < n``.
-    parents : result, (n,)
-        Parent of each reached vertex; the source is its own parent.
-    levels : result, (n,), optional
-        If given, they must be the depths of the tree.
+    source : int, ``0 <= source < n``.
+    parents : result, (n,). Parent of each reached vertex; the source is its own parent.
+    levels : result, (n,), optional. If given, they must be the depths of the tree.
 
     Notes
     -----
@@ -193,14 +188,12 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; parallel edges do not exist, so a path is a sequence of vertices.
-    source : int
-        ``0 <= source < n``.
-    paths : result, (n,)
-        Count of each reached vertex, of any whole or floating-point type.
-    levels : result, (n,), optional
-        Distances, which are proved first; by default a plain search computes them.
+    A : graph, (n, n). See the module; parallel edges do not exist, so a path is a sequence of
+        vertices.
+    source : int, ``0 <= source < n``.
+    paths : result, (n,). Count of each reached vertex, of any whole or floating-point type.
+    levels : result, (n,), optional. Distances, which are proved first; by default a plain search
+        computes them.
 
     Notes
     -----
@@ -275,15 +268,13 @@ def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, 
     Parameters
     ----------
     A : graph, (n, n)
-    sources : list of int, (k,)
-        Row r belongs to ``sources[r]``.
-    levels : Matrix or SciPy sparse array, (k, n)
-        Level of each reached vertex; a stored zero is a level.
+    sources : list of int, (k,). Row r belongs to ``sources[r]``.
+    levels : Matrix or SciPy sparse array, (k, n). Level of each reached vertex; a stored zero is a
+        level.
 
     Returns
     -------
-    tuple of CheckReport
-        The report of `check_levels` for each row.
+    tuple of CheckReport. The report of `check_levels` for each row.
     """
     return _rows(check_levels, "check_levels_multi", A, sources, levels)
 
@@ -293,15 +284,13 @@ def check_parents_multi(A: Any, sources: Any, parents: Any) -> tuple[CheckReport
 
     Parameters
     ----------
-    A, sources
-        As in `check_levels_multi`.
-    parents : Matrix or SciPy sparse array, (k, n)
-        Parent of each reached vertex; a stored zero is a parent.
+    A, sources : as in `check_levels_multi`.
+    parents : Matrix or SciPy sparse array, (k, n). Parent of each reached vertex; a stored zero is
+        a parent.
 
     Returns
     -------
-    tuple of CheckReport
-        The report of `check_parents` for each row.
+    tuple of CheckReport. The report of `check_parents` for each row.
     """
     return _rows(check_parents, "check_parents_multi", A, sources, parents)
 
@@ -351,12 +340,9 @@ def check_levels_joint(
     Parameters
     ----------
     A : graph, (n, n)
-    sources : list of int
-        Vertices ``0 .. n-1``.
-    levels : result, (n,)
-        Level of each reached vertex.
-    k : int, optional
-        The largest level; vertices farther away have none.
+    sources : list of int. Vertices ``0 .. n-1``.
+    levels : result, (n,). Level of each reached vertex.
+    k : int, optional. The largest level; vertices farther away have none.
 
     Notes
     -----
@@ -383,12 +369,9 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-    sources : list of int
-        Vertices ``0 .. n-1``.
-    k : int
-        The distance.
-    members : result, (n,)
-        An entry for each member.
+    sources : list of int. Vertices ``0 .. n-1``.
+    k : int. The distance.
+    members : result, (n,). An entry for each member.
 
     Notes
     -----
@@ -422,19 +405,16 @@ def check_distances(A: Any, source: Any, distances: Any, limit: float = math.inf
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are lengths, zero included.
-    source : int or list of int
-        Vertices ``0 .. n-1``; the distances from several are those from the nearest of them.
-    distances : result, (n,)
-        Distance of each reached vertex.
-    limit : float
-        Largest distance: a vertex that is farther away must have none.
+    A : Matrix or SciPy sparse array, (n, n). Entries are lengths, zero included.
+    source : int or list of int. Vertices ``0 .. n-1``; the distances from several are those from
+        the nearest of them.
+    distances : result, (n,). Distance of each reached vertex.
+    limit : float. Largest distance: a vertex that is farther away must have none.
 
     Returns
     -------
-    CheckReport
-        `depth` is the largest number of edges of a shortest path, counting the path with fewest.
+    CheckReport. `depth` is the largest number of edges of a shortest path, counting the path with
+        fewest.
 
     Notes
     -----
@@ -512,10 +492,8 @@ def check_sssp_parents(
 
     Parameters
     ----------
-    A, source, distances, limit
-        As in `check_distances`.
-    parents : result, (n,)
-        Parent of each vertex with a distance.
+    A, source, distances, limit : as in `check_distances`.
+    parents : result, (n,). Parent of each vertex with a distance.
 
     Notes
     -----
@@ -555,13 +533,11 @@ def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tu
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        As in `check_distances`; small, since each row takes a relaxation.
-    distances : Matrix, (n, n)
-        The distances; a stored zero is one.
-    rel_tol : float
-        Tolerance of float lengths, over the largest of the row: sums depend on their order.
-        Distances of integers must be exact.
+    A : Matrix or SciPy sparse array, (n, n). As in `check_distances`; small, since each row takes a
+        relaxation.
+    distances : Matrix, (n, n). The distances; a stored zero is one.
+    rel_tol : float. Tolerance of float lengths, over the largest of the row: sums depend on their
+        order. Distances of integers must be exact.
 
     Notes
     -----
@@ -595,10 +571,8 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are lengths.
-    cycle : list of int, or None
-        Vertices, each once; an edge leads from the last one to the first.
+    A : Matrix or SciPy sparse array, (n, n). Entries are lengths.
+    cycle : list of int, or None. Vertices, each once; an edge leads from the last one to the first.
 
     Notes
     -----
@@ -659,14 +633,11 @@ def check_route(
 
     Parameters
     ----------
-    A : graph, (n, n)
-        With `weight` as in `check_distances`.
-    source, target : int
-        The ends of the path.
-    route : list of int
-        The vertices of the path.
-    weight : bool
-        Whether values are lengths, which are summed from the source on; else each edge counts 1.
+    A : graph, (n, n). With `weight` as in `check_distances`.
+    source, target : int. The ends of the path.
+    route : list of int. The vertices of the path.
+    weight : bool. Whether values are lengths, which are summed from the source on; else each edge
+        counts 1.
 
     Notes
     -----

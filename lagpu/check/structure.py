@@ -24,11 +24,9 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     Parameters
     ----------
     A : graph, (n, n)
-    labels : result, (n,)
-        The least vertex of each vertex's component.
-    strong : bool
-        Whether components are strong: sets of vertices that reach each other. Weak components are
-        joined by edges in either direction.
+    labels : result, (n,). The least vertex of each vertex's component.
+    strong : bool. Whether components are strong: sets of vertices that reach each other. Weak
+        components are joined by edges in either direction.
 
     Notes
     -----
@@ -123,10 +121,8 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter.
-    sides : result, (n,)
-        0 or 1 at each vertex.
+    A : graph, (n, n). See the module; directions of edges do not matter.
+    sides : result, (n,). 0 or 1 at each vertex.
     """
     proof = Proof("check_sides", SIDE_RULES, A)
     side = proof.full(sides, "sides", "side", lambda x: (x == 0) | (x == 1))
@@ -140,15 +136,12 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter.
-    cycle : list of int
-        Vertices of the cycle in order.
+    A : graph, (n, n). See the module; directions of edges do not matter.
+    cycle : list of int. Vertices of the cycle in order.
 
     Returns
     -------
-    tuple of str
-        The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
+    tuple of str. The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
     """
     proof = Proof("check_odd_cycle", CYCLE_RULES, A)
     u = proof.vertices(cycle, f"{cycle} is not within")
@@ -193,8 +186,7 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-    levels : result, (n,)
-        Level of each vertex.
+    levels : result, (n,). Level of each vertex.
 
     Notes
     -----
@@ -214,8 +206,7 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-    order : result, (n,)
-        Entry k is the k-th vertex.
+    order : result, (n,). Entry k is the k-th vertex.
     """
     proof = Proof("check_topological_order", LINE_RULES, A)
     vertex, present = proof.dense(order, "order")
@@ -242,10 +233,8 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module. In a directed graph edges in and out count.
-    cores : result, (n,)
-        Core number of each vertex.
+    A : graph, (n, n). See the module. In a directed graph edges in and out count.
+    cores : result, (n,). Core number of each vertex.
 
     Notes
     -----
@@ -267,12 +256,9 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module. In a directed graph edges in and out count.
-    members : result, (n,)
-        An entry for each member.
-    k : int
-        Least degree within the core.
+    A : graph, (n, n). See the module. In a directed graph edges in and out count.
+    members : result, (n,). An entry for each member.
+    k : int. Least degree within the core.
 
     Notes
     -----
@@ -310,10 +296,9 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter, and self-loops do not count.
-    members : result, (n,)
-        An entry for each member.
+    A : graph, (n, n). See the module; directions of edges do not matter, and self-loops do not
+        count.
+    members : result, (n,). An entry for each member.
     """
     proof = Proof("check_independent_set", INDEPENDENT_RULES, A)
     _, member = proof.dense(members, "members")
@@ -345,15 +330,12 @@ def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    triangles : result, (n,)
-        Number of each vertex.
+    A : graph, (n, n). See the module; symmetric, and self-loops do not count.
+    triangles : result, (n,). Number of each vertex.
 
     Raises
     ------
-    InvalidValue
-        If the graph is directed; so do the following checkers.
+    InvalidValue: if the graph is directed; so do the following checkers.
     """
     proof = Proof("check_triangles", TRIANGLE_RULES, A)
     count, _ = _counted(proof)
@@ -365,13 +347,10 @@ def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See the module; self-loops do not count.
-    clustering : result, (n,)
-        As `lagpu.algorithms.clustering` returns it; one rounding is allowed, or with weights or in
-        a directed graph a relative error of 1e-12.
-    weight : bool
-        As given to `lagpu.algorithms.clustering`.
+    A : graph, (n, n). See the module; self-loops do not count.
+    clustering : result, (n,). As `lagpu.algorithms.clustering` returns it; one rounding is allowed,
+        or with weights or in a directed graph a relative error of 1e-12.
+    weight : bool. As given to `lagpu.algorithms.clustering`.
 
     Notes
     -----
@@ -428,10 +407,9 @@ def check_triangle_centrality(A: Any, centrality: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        As in `check_triangles`, small.
-    centrality : result, (n,)
-        As `lagpu.algorithms.triangle_centrality` returns it, up to 1e-12 of it.
+    A : graph, (n, n). As in `check_triangles`, small.
+    centrality : result, (n,). As `lagpu.algorithms.triangle_centrality` returns it, up to 1e-12 of
+        it.
     """
     proof = Proof("check_triangle_centrality", CENTRALITY_RULES, A)
     count, _ = _counted(proof)
@@ -449,10 +427,9 @@ def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        As in `check_triangles`, small.
-    clustering : result, (n,)
-        As `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of it.
+    A : graph, (n, n). As in `check_triangles`, small.
+    clustering : result, (n,). As `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of
+        it.
 
     Notes
     -----
@@ -478,10 +455,8 @@ def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        As in `check_triangles`.
-    count : int
-        The number.
+    A : graph, (n, n). As in `check_triangles`.
+    count : int. The number.
     """
     proof = Proof("check_triangle_count", TRIANGLE_RULES, A)
     wanted = int(_counted(proof)[0].sum()) // 3
@@ -495,12 +470,10 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        As in `check_clustering`.
-    share : float
-        Three times the triangles over all pairs of neighbours, 0 if there is no pair; one rounding
-        is allowed. In a directed graph, of the ordered pairs of ends of edges from one vertex those
-        that an edge joins.
+    A : graph, (n, n). As in `check_clustering`.
+    share : float. Three times the triangles over all pairs of neighbours, 0 if there is no pair;
+        one rounding is allowed. In a directed graph, of the ordered pairs of ends of edges from one
+        vertex those that an edge joins.
     """
     proof = Proof("check_transitivity", TRIANGLE_RULES, A)
     if proof.edges.symmetric:

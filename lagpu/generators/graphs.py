@@ -27,10 +27,8 @@ def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    rows, cols : int
-        Shape of the grid, each at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    rows, cols : int. Shape of the grid, each at least 1.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
     """
     u, v = grid_links("grid2d", rows, cols, backend)
     return undirected(u, v, rows * cols).matrix(backend)
@@ -51,12 +49,9 @@ def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    n : int
-        Number of vertices, at least 1.
-    directed : bool
-        Only the edges i -> i + 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    n : int. Number of vertices, at least 1.
+    directed : bool. Only the edges i -> i + 1.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
     """
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -68,12 +63,9 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    n : int
-        Number of vertices, at least 3.
-    directed : bool
-        Only the edges i -> i + 1 and n - 1 -> 0.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    n : int. Number of vertices, at least 3.
+    directed : bool. Only the edges i -> i + 1 and n - 1 -> 0.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
     """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -85,10 +77,8 @@ def star(n: int, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    n : int
-        Number of vertices, at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    n : int. Number of vertices, at least 1.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
     """
     require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
@@ -100,10 +90,8 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    n : int
-        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    n : int. Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
     """
     degree = count("complete", "n", n, 1) - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
@@ -122,10 +110,8 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    k : int
-        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    k : int. At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
+    backend : str or Backend, optional. As in `kronecker`, with the same errors.
 
     Notes
     -----
@@ -156,21 +142,15 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
 
     Parameters
     ----------
-    scale : int
-        There are ``2**scale`` vertices, 0 <= scale <= 31.
-    edge_factor : int
-        Edges drawn per vertex.
-    seed : int
-        The same seed gives the same graph.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    scale : int. There are ``2**scale`` vertices, 0 <= scale <= 31.
+    edge_factor : int. Edges drawn per vertex.
+    seed : int. The same seed gives the same graph.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Raises
     ------
-    InvalidValue
-        If a number is out of range.
-    OutOfMemory
-        If the graph does not fit; raised before anything is allocated.
+    InvalidValue: if a number is out of range.
+    OutOfMemory: if the graph does not fit; raised before anything is allocated.
 
     Notes
     -----
@@ -186,8 +166,7 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 
     Parameters
     ----------
-    scale, edge_factor, seed, backend
-        As in `kronecker`, with the same result and errors.
+    scale, edge_factor, seed, backend : as in `kronecker`, with the same result and errors.
 
     Notes
     -----
@@ -201,10 +180,8 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    n, m : int
-        Vertices and edges, 0 <= m <= n (n - 1).
-    seed, backend
-        As in `kronecker`, with the same errors.
+    n, m : int. Vertices and edges, 0 <= m <= n (n - 1).
+    seed, backend : as in `kronecker`, with the same errors.
 
     Notes
     -----
@@ -253,13 +230,10 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 
     Parameters
     ----------
-    k : int
-        Side of the grid, at least 1.
-    chain : int
-        Mean number of edges of a link. From 2 on each link is a chain of random length, as between
-        the junctions of a real road network, so that few pairs have many shortest paths.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    k : int. Side of the grid, at least 1.
+    chain : int. Mean number of edges of a link. From 2 on each link is a chain of random length, as
+        between the junctions of a real road network, so that few pairs have many shortest paths.
+    seed, backend : as in `kronecker`, with the same errors.
     """
     mean = count("road", "chain", chain, 1)
     _require_chains("road", count("road", "k", k, 1) ** 2, 2 * _KEPT, mean, backend)
@@ -277,12 +251,9 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
 
     Parameters
     ----------
-    scale : int
-        There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains for each.
-    chain : int
-        Mean number of edges of a chain, at least 1.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    scale : int. There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains for each.
+    chain : int. Mean number of edges of a chain, at least 1.
+    seed, backend : as in `kronecker`, with the same errors.
     """
     mean = count("chains", "chain", chain, 1)
     n, draws = _random_size("chains", scale, 2)
@@ -299,10 +270,8 @@ def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matr
 
     Parameters
     ----------
-    n, hubs : int
-        Vertices, and those on the path, 1 <= hubs <= n; the hubs are vertices 0, 1, ...
-    seed, backend
-        As in `kronecker`, with the same errors.
+    n, hubs : int. Vertices, and those on the path, 1 <= hubs <= n; the hubs are vertices 0, 1, ...
+    seed, backend : as in `kronecker`, with the same errors.
     """
     n = count("hubs", "n", n, 1)
     hubs = count("hubs", "hubs", hubs, 1, n)
@@ -340,10 +309,8 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
     Parameters
     ----------
-    scale : int
-        There are ``2**scale`` points, 2 <= scale <= 31.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    scale : int. There are ``2**scale`` points, 2 <= scale <= 31.
+    seed, backend : as in `kronecker`, with the same errors.
     """
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 

@@ -29,19 +29,15 @@ def from_scipy(
 
     Parameters
     ----------
-    S : scipy.sparse array or matrix, (nrows, ncols)
-        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
-    dtype : DType, optional
-        Type of the values; by default that of `S`.
-    backend : str or Backend, optional
-        Where the matrix will live.
-    name : str, optional
-        Name of the matrix.
+    S : scipy.sparse array or matrix, (nrows, ncols). Stored zeros stay entries; duplicates are
+        summed. `S` itself is not changed.
+    dtype : DType, optional. Type of the values; by default that of `S`.
+    backend : str or Backend, optional. Where the matrix will live.
+    name : str, optional. Name of the matrix.
 
     Raises
     ------
-    DomainMismatch
-        If `S` is not a sparse array, or lagpu lacks the type of its values.
+    DomainMismatch: if `S` is not a sparse array, or lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
@@ -69,15 +65,12 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
 
     Parameters
     ----------
-    A : Matrix, (nrows, ncols)
-        A matrix on any backend.
-    format : str
-        ``"csc"``, ``"csr"`` or ``"coo"``. Entries are sorted, and stored zeros stay.
+    A : Matrix, (nrows, ncols). A matrix on any backend.
+    format : str. ``"csc"``, ``"csr"`` or ``"coo"``. Entries are sorted, and stored zeros stay.
 
     Raises
     ------
-    InvalidValue
-        If there is no such format.
+    InvalidValue: if there is no such format.
     """
     if format == "coo":
         rows, cols, values = A.to_coo()
@@ -106,23 +99,19 @@ def from_arrays(
 
     Parameters
     ----------
-    rows, cols : array, (nvals,)
-        NumPy or CuPy arrays, sequences, or anything with ``__cuda_array_interface__`` or
-        ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu backend device arrays stay on the
-        device; for other backends they are copied to the host.
-    values : array, (nvals,), or scalar, optional
-        Values of the entries; without values the matrix is BOOL.
-    nrows, ncols : int, optional
-        Shape; by default the largest index plus one.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    rows, cols : array, (nvals,). NumPy or CuPy arrays, sequences, or anything with
+        ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu
+        backend device arrays stay on the device; for other backends they are copied to the host.
+    values : array, (nvals,), or scalar, optional. Values of the entries; without values the matrix
+        is BOOL.
+    nrows, ncols : int, optional. Shape; by default the largest index plus one.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Raises
     ------
-    BackendUnavailable
-        If an array is on a device and CuPy is not installed.
-    IndexOutOfBound, DimensionMismatch, InvalidValue
-        As `Matrix.from_coo` raises them; no entry may be given twice.
+    BackendUnavailable: if an array is on a device and CuPy is not installed.
+    IndexOutOfBound, DimensionMismatch, InvalidValue: as `Matrix.from_coo` raises them; no entry may
+        be given twice.
     """
     place = backends.get(backend)
     rows, cols, values = (
@@ -148,34 +137,27 @@ def from_edgelist(
 
     Parameters
     ----------
-    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3)
-        ``(source, target)`` or ``(source, target, weight)``; ids are anything that can be hashed,
-        such as texts, or numbers of any size.
-    values : array_like, (k,), or scalar, optional
-        Weights, if the edges are pairs; by default the matrix is BOOL.
-    directed : bool
-        False adds the reverse of every edge.
-    dup_op : BinaryOp, Monoid or str, optional
-        Combines the weights of an edge that is given twice; by default they are summed.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3). ``(source, target)`` or
+        ``(source, target, weight)``; ids are anything that can be hashed, such as texts, or numbers
+        of any size.
+    values : array_like, (k,), or scalar, optional. Weights, if the edges are pairs; by default the
+        matrix is BOOL.
+    directed : bool. False adds the reverse of every edge.
+    dup_op : BinaryOp, Monoid or str, optional. Combines the weights of an edge that is given twice;
+        by default they are summed.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Returns
     -------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,)
-        Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
-        among each other, as ``1`` and ``"a"``, are in the order of first sight.
+    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,). Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids
+        without an order among each other, as ``1`` and ``"a"``, are in the order of first sight.
 
     Raises
     ------
-    DimensionMismatch
-        If edges are not all pairs or triples, or `values` differ in length.
-    DomainMismatch
-        If an id is unhashable, None or NaN, or a weight is not a number.
-    InvalidValue
-        If `directed` is False and an edge has a different weight in each direction.
+    DimensionMismatch: if edges are not all pairs or triples, or `values` differ in length.
+    DomainMismatch: if an id is unhashable, None or NaN, or a weight is not a number.
+    InvalidValue: if `directed` is False and an edge has a different weight in each direction.
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
@@ -200,28 +182,20 @@ def from_pandas_edgelist(
 
     Parameters
     ----------
-    df : pandas.DataFrame, or anything with columns by name
-        The table; a dict of arrays is one too.
-    source, target : str
-        Columns with the ids of the ends.
-    weight : str, optional
-        Column with the weights; by default the matrix is BOOL.
-    directed, dup_op, backend
-        As in `from_edgelist`.
+    df : pandas.DataFrame, or anything with columns by name. The table; a dict of arrays is one too.
+    source, target : str. Columns with the ids of the ends.
+    weight : str, optional. Column with the weights; by default the matrix is BOOL.
+    directed, dup_op, backend : as in `from_edgelist`.
 
     Returns
     -------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,)
-        As in `from_edgelist`.
+    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,). As in `from_edgelist`.
 
     Raises
     ------
-    InvalidValue
-        If there is no such column, or a weight is missing.
-    DomainMismatch, DimensionMismatch
-        As in `from_edgelist`.
+    InvalidValue: if there is no such column, or a weight is missing.
+    DomainMismatch, DimensionMismatch: as in `from_edgelist`.
     """
     what = "from_pandas_edgelist"
     names = [source, target] if weight is None else [source, target, weight]
@@ -344,22 +318,18 @@ def from_igraph(
 
     Parameters
     ----------
-    g : igraph.Graph
-        A graph, directed or not. An undirected edge gives two entries, a self-loop one.
-    weight : str, optional
-        Edge attribute with the value. By default the matrix is BOOL, where parallel edges
-        are one entry.
-    dup_op : BinaryOp, Monoid or str, optional
-        Combines the values of parallel edges; by default they are summed.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    g : igraph.Graph. A graph, directed or not. An undirected edge gives two entries, a self-loop
+        one.
+    weight : str, optional. Edge attribute with the value. By default the matrix is BOOL, where
+        parallel edges are one entry.
+    dup_op : BinaryOp, Monoid or str, optional. Combines the values of parallel edges; by default
+        they are summed.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Raises
     ------
-    DomainMismatch
-        If `g` is not from igraph or a weight not a number.
-    InvalidValue
-        If there is no such attribute, or a weight is missing.
+    DomainMismatch: if `g` is not from igraph or a weight not a number.
+    InvalidValue: if there is no such attribute, or a weight is missing.
     """
     what = "from_igraph"
     if not hasattr(g, "get_edgelist") or not hasattr(g, "vcount"):
@@ -380,17 +350,15 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        A matrix on any backend. Unless BOOL, values become the edge attribute ``weight``.
-    directed : bool, optional
-        Whether the graph is directed; by default it is unless the matrix is symmetric.
+    A : Matrix, (n, n). A matrix on any backend. Unless BOOL, values become the edge attribute
+        ``weight``.
+    directed : bool, optional. Whether the graph is directed; by default it is unless the matrix is
+        symmetric.
 
     Raises
     ------
-    InvalidValue
-        If the matrix is not square, or not symmetric where it must be.
-    BackendUnavailable
-        If igraph is not installed.
+    InvalidValue: if the matrix is not square, or not symmetric where it must be.
+    BackendUnavailable: if igraph is not installed.
     """
     igraph = needed("igraph", "to_igraph: it")
     undirected = not is_directed(A, directed, "to_igraph")
@@ -430,15 +398,14 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
 
     Parameters
     ----------
-    S : csc_matrix, csr_matrix, coo_matrix or another one, (nrows, ncols)
-        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
-    backend : str or Backend, optional
-        Where the matrix will live; a backend on the host gets a copy.
+    S : csc_matrix, csr_matrix, coo_matrix or another one, (nrows, ncols). Stored zeros stay
+        entries; duplicates are summed. `S` itself is not changed.
+    backend : str or Backend, optional. Where the matrix will live; a backend on the host gets a
+        copy.
 
     Raises
     ------
-    DomainMismatch
-        If `S` is not a sparse matrix, or lagpu lacks the type of its values.
+    DomainMismatch: if `S` is not a sparse matrix, or lagpu lacks the type of its values.
     """
     kind = getattr(S, "format", None)
     if kind is None or not hasattr(S, "tocoo"):
@@ -469,24 +436,17 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
 
     Parameters
     ----------
-    A : Matrix, (nrows, ncols)
-        A matrix on the gpu backend, of type BOOL, FP32 or FP64.
-    format : str
-        ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the backend
-        stores; the others are made of it on the device.
+    A : Matrix, (nrows, ncols). A matrix on the gpu backend, of type BOOL, FP32 or FP64.
+    format : str. ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the
+        backend stores; the others are made of it on the device.
 
     Raises
     ------
-    BackendMismatch
-        If the matrix is not on a GPU.
-    DomainMismatch
-        If it is of an integer type, which cupyx lacks.
-    LimitExceeded
-        If its rows, columns or entries exceed 2**31 - 1.
-    InvalidValue
-        If there is no such format.
-    BackendUnavailable
-        If CuPy is not installed.
+    BackendMismatch: if the matrix is not on a GPU.
+    DomainMismatch: if it is of an integer type, which cupyx lacks.
+    LimitExceeded: if its rows, columns or entries exceed 2**31 - 1.
+    InvalidValue: if there is no such format.
+    BackendUnavailable: if CuPy is not installed.
     """
     if format not in ("csc", "csr", "coo"):
         raise errors.InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
@@ -541,25 +501,19 @@ def from_graphblas(
 
     Parameters
     ----------
-    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one
-        The object. An expression is computed.
-    dtype : DType, optional
-        Type of the values; by default that of `x`. 8- and 16-bit types widen.
-    copy : bool
-        By default `x` keeps its memory, and neither object sees what happens to the other. With
-        False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries.
+    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one. The object.
+        An expression is computed.
+    dtype : DType, optional. Type of the values; by default that of `x`. 8- and 16-bit types widen.
+    copy : bool. By default `x` keeps its memory, and neither object sees what happens to the other.
+        With False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries.
         So there is one owner at any time, and no statement can change what another object holds.
-    backend : str or Backend, optional
-        Where the object will live.
-    name : str, optional
-        Its name; by default that of `x`.
+    backend : str or Backend, optional. Where the object will live.
+    name : str, optional. Its name; by default that of `x`.
 
     Raises
     ------
-    DomainMismatch
-        If `x` is no object of python-graphblas, or lagpu lacks the type of its values.
-    InvalidValue
-        If `copy` is False and the backend is not `cpu`, or the type is to change.
+    DomainMismatch: if `x` is no object of python-graphblas, or lagpu lacks the type of its values.
+    InvalidValue: if `copy` is False and the backend is not `cpu`, or the type is to change.
 
     Examples
     --------
@@ -604,18 +558,16 @@ def to_graphblas(x: Any, *, copy: bool = True) -> Any:
 
     Parameters
     ----------
-    x : Vector, Matrix or Scalar, or an expression of one, on any backend
-        The object. An expression is computed.
-    copy : bool
-        By default `x` keeps its memory, and neither object sees what happens to the other. With
-        False, on `cpu` only, the memory moves: the returned object owns it, and `x` has no entries.
+    x : Vector, Matrix or Scalar, or an expression of one, on any backend. The object. An expression
+        is computed.
+    copy : bool. By default `x` keeps its memory, and neither object sees what happens to the other.
+        With False, on `cpu` only, the memory moves: the returned object owns it, and `x` has no
+        entries.
 
     Raises
     ------
-    DomainMismatch
-        If `x` is no object of lagpu.
-    InvalidValue
-        If `copy` is False and `x` is not on `cpu`.
+    DomainMismatch: if `x` is no object of lagpu.
+    InvalidValue: if `copy` is False and `x` is not on `cpu`.
 
     Examples
     --------
