@@ -140,6 +140,7 @@ def answers(
                     return cast(R, _raising(error))
                 raise
 
+        call.__doc__ = theirs.orig_func.__doc__
         signature = inspect.Signature(parameters)
         graphs, only_these = tuple(theirs.graphs), fixed | only
         rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
