@@ -6,7 +6,8 @@ answer in another way. So it shares neither code nor idea with the algorithm tha
 
 Row i, column j is the edge i -> j. A graph is a `Matrix` on any backend, a SciPy sparse array, or a
 pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks of a graph share; a
-result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
+result, (n,), is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
+The argument `A` is a graph, (n, n), unless a docstring says more; vertices are ``0 .. n-1``.
 
 A checker returns the rules that hold, as texts, or a `CheckReport` with them. It raises
 `CheckFailed` at the first vertex, edge or place that breaks a rule, with both values and how many
