@@ -27,17 +27,9 @@ def from_scipy(
 ) -> Matrix:
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
-    Parameters
-    ----------
-    S : scipy.sparse array or matrix, (nrows, ncols). Stored zeros stay entries; duplicates are
-        summed. `S` itself is not changed.
-    dtype : DType, optional. Type of the values; by default that of `S`.
-    backend : str or Backend, optional. Where the matrix will live.
-    name : str, optional. Name of the matrix.
-
-    Raises
-    ------
-    DomainMismatch: if `S` is not a sparse array, or lagpu lacks the type of its values.
+    Stored zeros stay entries, duplicates are summed, and `S` itself is not changed. By default the
+    values keep their `dtype`. `DomainMismatch` if `S` is not a sparse array, (nrows, ncols), or
+    lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
@@ -63,14 +55,8 @@ def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:
 def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array | sp.coo_array:
     """Return a matrix as a SciPy array, with a value for each entry even if all are equal.
 
-    Parameters
-    ----------
-    A : Matrix, (nrows, ncols). A matrix on any backend.
-    format : str. ``"csc"``, ``"csr"`` or ``"coo"``. Entries are sorted, and stored zeros stay.
-
-    Raises
-    ------
-    InvalidValue: if there is no such format.
+    The `format` is ``"csc"``, ``"csr"`` or ``"coo"``, else `InvalidValue` is raised. Entries are
+    sorted, and stored zeros stay.
     """
     if format == "coo":
         rows, cols, values = A.to_coo()
@@ -346,19 +332,11 @@ def from_igraph(
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
-    """Return a matrix as an igraph graph.
+    """Return a matrix as an igraph graph; unless BOOL, values become the edge attribute ``weight``.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). A matrix on any backend. Unless BOOL, values become the edge attribute
-        ``weight``.
-    directed : bool, optional. Whether the graph is directed; by default it is unless the matrix is
-        symmetric.
-
-    Raises
-    ------
-    InvalidValue: if the matrix is not square, or not symmetric where it must be.
-    BackendUnavailable: if igraph is not installed.
+    The graph is `directed` by default unless the matrix, (n, n), is symmetric. `InvalidValue` if it
+    is not square, or not symmetric where it must be; `BackendUnavailable` if igraph is not
+    installed.
     """
     igraph = needed("igraph", "to_igraph: it")
     undirected = not is_directed(A, directed, "to_igraph")
@@ -389,23 +367,14 @@ def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
 
 
 def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
-    """Return the matrix of a `cupyx.scipy.sparse` matrix, of any format.
+    """Return the matrix of a `cupyx.scipy.sparse` matrix, (nrows, ncols), of any format.
 
     On the gpu backend nothing goes through the host. There a sorted ``csc_matrix`` is not even
     copied: the matrix has the same memory, so do not write to the arrays of `S` afterwards, or give
     ``S.copy()``. Rows (``csr_matrix``) and triplets (``coo_matrix``) are sorted by columns on the
-    device.
-
-    Parameters
-    ----------
-    S : csc_matrix, csr_matrix, coo_matrix or another one, (nrows, ncols). Stored zeros stay
-        entries; duplicates are summed. `S` itself is not changed.
-    backend : str or Backend, optional. Where the matrix will live; a backend on the host gets a
-        copy.
-
-    Raises
-    ------
-    DomainMismatch: if `S` is not a sparse matrix, or lagpu lacks the type of its values.
+    device; a backend on the host gets a copy. Stored zeros stay entries, duplicates are summed, and
+    `S` itself is not changed. `DomainMismatch` if `S` is not a sparse matrix, or lagpu lacks the
+    type of its values.
     """
     kind = getattr(S, "format", None)
     if kind is None or not hasattr(S, "tocoo"):
@@ -554,23 +523,13 @@ def from_graphblas(
 
 
 def to_graphblas(x: Any, *, copy: bool = True) -> Any:
-    """Return a vector, a matrix or a scalar as an object of python-graphblas.
+    """Return a vector, a matrix or a scalar, or what an expression computes, for python-graphblas.
 
-    Parameters
-    ----------
-    x : Vector, Matrix or Scalar, or an expression of one, on any backend. The object. An expression
-        is computed.
-    copy : bool. By default `x` keeps its memory, and neither object sees what happens to the other.
-        With False, on `cpu` only, the memory moves: the returned object owns it, and `x` has no
-        entries.
+    By default `x` keeps its memory, and neither object sees what happens to the other. With
+    ``copy=False``, on `cpu` only, the memory moves: the returned object owns it, and `x` has no
+    entries. `DomainMismatch` if `x` is no object of lagpu; `InvalidValue` if it is not on `cpu` and
+    not to be copied.
 
-    Raises
-    ------
-    DomainMismatch: if `x` is no object of lagpu.
-    InvalidValue: if `copy` is False and `x` is not on `cpu`.
-
-    Examples
-    --------
     >>> v = Vector.from_coo([0, 2], [1.5, 2.5], size=4, backend="cpu")
     >>> to_graphblas(v).nvals
     2
