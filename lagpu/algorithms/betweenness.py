@@ -508,16 +508,13 @@ def betweenness_estimate(
 
     Parameters
     ----------
-    A, k, normalized, endpoints, directed, seed, batch, pieces : as in `betweenness_centrality`.
+    A, k, normalized, endpoints, directed, seed, batch, pieces : as in `betweenness_centrality`,
+        with its errors.
 
     Returns
     -------
     centrality, error : Vector, (n,), FP64. Full. The error is 0 where all sources that count were
         used, NaN where only one was used.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded: as `betweenness_centrality`.
 
     Notes
     -----
@@ -643,16 +640,12 @@ def edge_betweenness_centrality(
 
     Parameters
     ----------
-    A, k, normalized, weight, directed, sources, seed : as in `betweenness_centrality`. In an
-        undirected graph both entries of an edge have the sum of both directions.
+    A, k, normalized, weight, directed, sources, seed : as in `betweenness_centrality`, with its
+        errors. In an undirected graph both entries of an edge have the sum of both directions.
 
     Returns
     -------
     Matrix, (n, n), FP64. An entry for each entry of `A`.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded: as `betweenness_centrality`.
 
     Notes
     -----

@@ -75,17 +75,13 @@ def harmonic_centrality(
     ----------
     A : Matrix, (n, n)
     nbunch : int or list of int, optional. Distinct vertices; by default all.
-    distance : bool. Whether values are lengths, 0 or more; else each edge counts 1.
+    distance : bool. As in `closeness_centrality`, with its errors.
     sources : int or list of int, optional. Distinct vertices whose distances count; by default all.
 
     Returns
     -------
     Vector, (n,), FP64. ``sum of 1 / distance`` from the sources at a distance above 0; an entry for
         each requested vertex.
-
-    Raises
-    ------
-    InvalidValue: as `closeness_centrality`.
 
     Notes
     -----
@@ -241,15 +237,11 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 
     Parameters
     ----------
-    A, weight : as in `diameter`.
+    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
 
     Returns
     -------
     int, or float if the lengths are floats. The least eccentricity.
-
-    Raises
-    ------
-    NoPath, InvalidValue: as `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -265,15 +257,11 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 
     Parameters
     ----------
-    A, weight : as in `diameter`.
+    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
 
     Returns
     -------
     Vector, (n,), BOOL. True where the eccentricity is the radius; no entry elsewhere.
-
-    Raises
-    ------
-    NoPath, InvalidValue: as `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -289,15 +277,11 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
 
     Parameters
     ----------
-    A, weight : as in `diameter`.
+    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
 
     Returns
     -------
     Vector, (n,), BOOL. True where the eccentricity is the diameter; no entry elsewhere.
-
-    Raises
-    ------
-    NoPath, InvalidValue: as `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------

@@ -28,8 +28,8 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j;
-        self-loops do not count.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
+        `InvalidValue` is raised if there is but one; self-loops do not count.
     pairs : Matrix, (n, n), or list of pairs of int, optional. Entries of a matrix, or pairs (u, v)
         of vertices; by default all pairs of two vertices with a common neighbour, whose number may
         be the square of the largest degree.
@@ -42,10 +42,6 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     Returns
     -------
     Matrix, (n, n), FP64. An entry for each pair, 0 if nothing is common.
-
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
 
     Notes
     -----

@@ -42,17 +42,13 @@ def sssp(
 
     Parameters
     ----------
-    A, source, limit, target : as in `bellman_ford`.
+    A, source, limit, target : as in `bellman_ford`, with its errors.
     delta : float, optional. Step of `delta_stepping`, which takes no limit and no target; by
         default the algorithm is `bellman_ford`.
 
     Returns
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
-
-    Raises
-    ------
-    CycleFound, InvalidValue: as `bellman_ford` and `delta_stepping`.
 
     Examples
     --------

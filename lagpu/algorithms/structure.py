@@ -310,15 +310,11 @@ def topological_order(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
+    A : Matrix, (n, n). As in `topological_levels`, with its errors.
 
     Returns
     -------
     Vector, (n,), INT64. Entry k is the k-th vertex, sorted by level and then by number.
-
-    Raises
-    ------
-    CycleFound: as `topological_levels`.
 
     Examples
     --------
@@ -514,16 +510,12 @@ def triangle_count(A: Matrix) -> int:
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j;
-        self-loops do not count.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
+        `InvalidValue` is raised if there is but one; self-loops do not count.
 
     Returns
     -------
     int, 0 or more.
-
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
 
     Notes
     -----
@@ -551,10 +543,6 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), INT64. An entry for each requested vertex.
-
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
 
     Examples
     --------
@@ -641,16 +629,12 @@ def average_clustering(
 
     Parameters
     ----------
-    A, nodes, weight : as in `clustering`.
+    A, nodes, weight : as in `clustering`, with its errors.
     count_zeros : bool. Whether to include vertices without a triangle.
 
     Returns
     -------
     float, 0 to 1; 0 if no vertex counts.
-
-    Raises
-    ------
-    InvalidValue: as `clustering`.
 
     Examples
     --------
@@ -710,10 +694,6 @@ def triangle_centrality(A: Matrix) -> Vector:
         over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
         0 without triangles.
 
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
-
     Notes
     -----
     ``C<s(A)> = A (+.pair) A``, ``y = C 1`` and ``(3 A y - 2 pattern(C) y + y) / (1' y)``: one
@@ -752,10 +732,6 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     Returns
     -------
     Vector, (n,), FP64. An entry for each requested vertex; 0 where no square is possible.
-
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
 
     Notes
     -----

@@ -38,17 +38,13 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j;
-        self-loops do not count.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
+        `InvalidValue` is raised if there is but one; self-loops do not count.
     k : int, 0 or more.
 
     Returns
     -------
     Matrix, (n, n). The entries of `A` that are in the truss.
-
-    Raises
-    ------
-    InvalidValue: if an edge has no reverse.
 
     Notes
     -----
