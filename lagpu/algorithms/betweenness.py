@@ -28,6 +28,8 @@ from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import progress
 from lagpu.loops.loop import loop, sweep
 
+__all__ = ["betweenness_centrality", "betweenness_estimate", "edge_betweenness_centrality"]
+
 Array = np.ndarray[Any, Any]
 
 # k x n matrices in use at the same time. FP64: paths, delta, share, pulled and frontier; INT32:

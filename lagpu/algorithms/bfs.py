@@ -15,6 +15,11 @@ from lagpu.dtypes import BOOL, FP64, INT32
 from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "bfs", "bfs_levels", "bfs_levels_joint", "bfs_levels_multi", "bfs_parents", "bfs_parents_multi",
+    "count_shortest_paths", "k_hop", "neighborhood",
+]  # fmt: skip
+
 
 def bfs_levels(A: Matrix, source: int) -> Vector:
     """Return each vertex's distance from `source` in edges.

@@ -21,6 +21,13 @@ from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
 from lagpu.host import progress
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "center", "closeness_centrality", "degree_centrality", "diameter", "eccentricity",
+    "eigenvector_centrality", "harmonic_centrality", "hits", "in_degree_centrality",
+    "katz_centrality", "out_degree_centrality", "pagerank", "periphery", "pseudo_diameter",
+    "radius",
+]  # fmt: skip
+
 
 def closeness_centrality(
     A: Matrix, u: Any = None, distance: bool = False, wf_improved: bool = True

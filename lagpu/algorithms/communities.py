@@ -24,6 +24,8 @@ from lagpu.core.arguments import integer
 from lagpu.dtypes import FP64, INT64, UINT64
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 
+__all__ = ["contraction", "label_propagation", "louvain", "modularity"]
+
 _ROUNDED = 1e-9  # of a vertex' weight: a gain that may be due to rounding
 
 

@@ -13,6 +13,8 @@ from lagpu.core.arguments import index_array
 from lagpu.dtypes import BOOL, FP64, INT64
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 
+__all__ = ["laplacian_matrix", "overall_reciprocity", "reciprocity", "similarity"]
+
 KINDS = (
     "adamic_adar",
     "common_neighbors",

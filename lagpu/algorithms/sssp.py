@@ -26,6 +26,11 @@ from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.errors import CycleFound, InvalidValue, NoPath
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "bellman_ford", "delta_stepping", "find_negative_cycle", "floyd_warshall", "has_path",
+    "path_weight", "shortest_path", "sssp", "sssp_parents",
+]  # fmt: skip
+
 _WITHOUT = "Use bellman_ford without a limit."
 _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 

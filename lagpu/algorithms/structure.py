@@ -16,6 +16,13 @@ from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import CycleFound, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "average_clustering", "bipartite_sides", "clustering", "connected_components", "core_number",
+    "is_bipartite", "k_core", "maximal_independent_set", "square_clustering",
+    "strongly_connected_components", "topological_levels", "topological_order", "transitivity",
+    "triangle_centrality", "triangle_count", "triangles",
+]  # fmt: skip
+
 
 def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     """Return for each vertex the least vertex of its connected component.

@@ -30,6 +30,11 @@ from lagpu.dtypes import BOOL, INT32, INT64
 from lagpu.errors import InvalidValue
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "ego_graph", "k_hop_sizes", "k_truss", "largest_component", "maximal_matching",
+    "minimum_spanning_forest",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 
 

@@ -12,6 +12,11 @@ from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, wei
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
+__all__ = [
+    "check_betweenness", "check_degree_centrality", "check_diameter", "check_edge_betweenness",
+    "check_eigenvector", "check_hits", "check_katz", "check_pagerank", "check_remoteness",
+]  # fmt: skip
+
 Rows = tuple[Array, Array, Array]  # of some vertices: numbers, distances (or NaN), path counts
 
 _WORD = 64  # sources that a word has a bit for

@@ -17,6 +17,13 @@ from scipy.sparse import csgraph
 from lagpu.check.graph import Array, Proof, both_ends
 from lagpu.errors import InvalidValue
 
+__all__ = [
+    "check_communities", "check_contraction", "check_ego_graph", "check_k_hop_sizes",
+    "check_k_truss", "check_label_propagation", "check_laplacian", "check_largest_component",
+    "check_matching", "check_modularity", "check_reciprocity", "check_similarity",
+    "check_spanning_forest",
+]  # fmt: skip
+
 Places = dict[tuple[Any, Any], Any]  # the values of entries by row and column
 
 TRUSS_RULES = (

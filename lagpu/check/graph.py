@@ -26,6 +26,8 @@ from lagpu.host.columns import distinct, listed
 from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
+__all__ = ["CheckReport", "Pattern"]
+
 Array = np.ndarray[Any, Any]
 Lookup = tuple[Array, Array]  # of each vertex: its value, and whether it has one
 

@@ -12,6 +12,12 @@ import scipy.sparse as sp
 from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice
 from lagpu.errors import CheckFailed, DimensionMismatch
 
+__all__ = [
+    "check_distances", "check_floyd_warshall", "check_k_hop", "check_levels", "check_levels_joint",
+    "check_levels_multi", "check_negative_cycle", "check_parents", "check_parents_multi",
+    "check_paths", "check_route", "check_sssp_parents",
+]  # fmt: skip
+
 LEVEL_RULES = (
     "the source has level 0",
     "levels are whole numbers 0 .. n-1",

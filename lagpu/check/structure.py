@@ -11,6 +11,13 @@ from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, com
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import distinct, listed
 
+__all__ = [
+    "check_clustering", "check_components", "check_core_numbers", "check_independent_set",
+    "check_k_core", "check_odd_cycle", "check_sides", "check_square_clustering",
+    "check_topological_levels", "check_topological_order", "check_transitivity",
+    "check_triangle_centrality", "check_triangle_count", "check_triangles",
+]  # fmt: skip
+
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
     "a label is the least vertex with this label",

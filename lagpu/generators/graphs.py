@@ -14,6 +14,11 @@ from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, r
 from lagpu.io.arrays import is_on_gpu
 from lagpu.io.csc import CSC, edge_keys, from_edge_keys, from_entries, undirected
 
+__all__ = [
+    "chains", "complete", "cycle", "delaunay", "gnm", "grid2d", "hubs", "kronecker", "mycielskian",
+    "path", "road", "star", "uniform",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 

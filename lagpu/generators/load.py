@@ -22,6 +22,8 @@ from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs
 from lagpu.io.arrays import is_on_gpu
 
+__all__ = ["from_spec", "is_spec"]
+
 Array = np.ndarray[Any, Any]
 
 

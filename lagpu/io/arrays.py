@@ -18,6 +18,12 @@ from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
 
+__all__ = [
+    "from_arrays", "from_cupyx", "from_edgelist", "from_graphblas", "from_igraph",
+    "from_pandas_edgelist", "from_scipy", "from_scipy_sparse", "to_cupyx", "to_graphblas",
+    "to_igraph", "to_scipy", "to_scipy_sparse",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 Operator = BinaryOp | Monoid | str | None
 
@@ -41,6 +47,9 @@ def from_scipy(
     if columns is S and not S.has_canonical_format:
         columns = S.copy()  # `compress` sorts in place
     return named(compress(columns).matrix(backend), dtype, name)
+
+
+from_scipy_sparse = from_scipy  # the name in python-graphblas
 
 
 def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:

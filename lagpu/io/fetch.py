@@ -16,6 +16,8 @@ from lagpu.host import progress
 from lagpu.host.files import os_errors_named, replacing
 from lagpu.io.opening import stem
 
+__all__ = ["fetch"]
+
 _VARIABLE = "LAGPU_DATA"
 _SUMS = "SHA256SUMS"  # in the folder, as the program sha256sum writes and checks it
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")

@@ -27,6 +27,8 @@ from lagpu.io.npz import Archive
 from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, unpacked
 from lagpu.io.reading import Options, Parsed
 
+__all__ = ["read", "write", "write_vector"]
+
 Array = np.ndarray[Any, Any]
 
 

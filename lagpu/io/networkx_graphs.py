@@ -23,6 +23,8 @@ from lagpu.io.arrays import is_directed, named
 from lagpu.io.csc import CSC, asymmetry, from_entries, known_symmetric
 from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed, needed
 
+__all__ = ["from_networkx", "to_networkx"]
+
 Array = np.ndarray[Any, Any]
 
 _EXACT = 2**53  # a float holds each integer up to here
