@@ -242,13 +242,8 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
 def radius(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the least distance from a vertex to the vertex farthest from it.
 
-    Parameters
-    ----------
-    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
-
-    Returns
-    -------
-    int, or float if the lengths are floats. The least eccentricity.
+    The result is an int, or a float if the lengths are floats. Arguments and errors are those of
+    `diameter`, the searches those of `eccentricity`.
 
     Examples
     --------
@@ -262,13 +257,8 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 def center(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is nearest.
 
-    Parameters
-    ----------
-    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
-
-    Returns
-    -------
-    Vector, (n,), BOOL. True where the eccentricity is the radius; no entry elsewhere.
+    The result is a Vector, (n,), BOOL, True where the eccentricity is the radius, no entry
+    elsewhere. Arguments and errors are those of `diameter`, the searches those of `eccentricity`.
 
     Examples
     --------
@@ -282,13 +272,7 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is farthest.
 
-    Parameters
-    ----------
-    A, weight : as in `diameter`, with its errors; the searches are those of `eccentricity`.
-
-    Returns
-    -------
-    Vector, (n,), BOOL. True where the eccentricity is the diameter; no entry elsewhere.
+    As `center` where the eccentricity is the diameter, with the arguments of `diameter`.
 
     Examples
     --------
@@ -302,15 +286,9 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
 def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     """Return a large distance, and two vertices that far apart, by a few searches.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-    source : int. The vertex of the first search; vertices that it does not reach are ignored.
-
-    Returns
-    -------
-    length, begin, end : int. The distance from `begin` to `end`: at most the diameter, and in a
-        tree the diameter.
+    The first search is from `source`; vertices that it does not reach are ignored. The result is
+    three int, ``(length, begin, end)``: the distance from begin to end is at most the diameter, and
+    in a tree the diameter.
 
     Notes
     -----
@@ -798,14 +776,9 @@ def _iteration(
 def degree_centrality(A: Matrix) -> Vector:
     """Return each vertex's share of the other vertices that an edge joins with it.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). If the pattern is symmetric an undirected graph, where a self-loop counts
-        twice; else edges in and out count, so a share may be up to 2.
-
-    Returns
-    -------
-    Vector, (n,), FP64. Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. If
+    the pattern is symmetric the graph is undirected, and a self-loop counts twice; else edges in
+    and out count, so a share may be up to 2.
 
     Notes
     -----
@@ -826,13 +799,8 @@ def degree_centrality(A: Matrix) -> Vector:
 def in_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges into each vertex over the number of other vertices.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j; a self-loop counts.
-
-    Returns
-    -------
-    Vector, (n,), FP64. Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. A
+    self-loop counts.
 
     Examples
     --------
@@ -847,13 +815,7 @@ def in_degree_centrality(A: Matrix) -> Vector:
 def out_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges out of each vertex over the number of other vertices.
 
-    Parameters
-    ----------
-    A : as in `in_degree_centrality`.
-
-    Returns
-    -------
-    Vector, (n,), FP64. As `in_degree_centrality`.
+    As `in_degree_centrality`.
 
     Examples
     --------

@@ -116,15 +116,8 @@ def _pairs(A: Matrix, pairs: Any) -> Matrix:
 def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of the edges of each vertex that have a reverse.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j; a self-loop is its own
-        reverse.
-    nodes : int or list of int, optional. Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), FP64. 0 to 1 for each requested vertex that has an edge, in or out.
+    The result is a Vector, (n,), FP64, 0 to 1 for each of some distinct `nodes`, by default all,
+    that has an edge, in or out; a self-loop is its own reverse.
 
     Notes
     -----
@@ -151,17 +144,7 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 def overall_reciprocity(A: Matrix) -> float:
     """Return the share of all edges that have a reverse; a self-loop has none.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j.
-
-    Returns
-    -------
-    float, 0 to 1.
-
-    Raises
-    ------
-    InvalidValue: if there is no edge.
+    The result is a float, 0 to 1. `InvalidValue` if there is no edge.
 
     Examples
     --------

@@ -45,15 +45,8 @@ def sssp(
 ) -> Vector:
     """Return each vertex's distance from `source` over the weights of `A`.
 
-    Parameters
-    ----------
-    A, source, limit, target : as in `bellman_ford`, with its errors.
-    delta : float, optional. Step of `delta_stepping`, which takes no limit and no target; by
-        default the algorithm is `bellman_ford`.
-
-    Returns
-    -------
-    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
+    As `bellman_ford`, with its arguments and errors; or, with a step `delta`, as `delta_stepping`,
+    which takes no limit and no target.
 
     Examples
     --------
@@ -288,19 +281,10 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
 def path_weight(A: Matrix, path: Any) -> int | float:
     """Return the length of a path over the weights of `A`.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j; True counts 1.
-    path : list of int. Vertices, each joined to the next one; a vertex and an edge may occur again.
-
-    Returns
-    -------
-    int, or float if the weights are floats. The sum from the first edge to the last one, rounded as
-        in `sssp`; 0 for fewer than two vertices.
-
-    Raises
-    ------
-    NoPath: if there is no edge between two consecutive vertices.
+    The result is an int, or a float if the weights are floats, for a list of vertices, each joined
+    to the next one; a vertex and an edge may occur again. The sum from the first edge to the last
+    one, rounded as in `sssp`; 0 for fewer than two vertices. `NoPath` if there is no edge between
+    two consecutive vertices.
 
     Notes
     -----
@@ -574,13 +558,7 @@ def shortest_path(
 def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:
     """Return True if there is a path from `source` to `target`.
 
-    Parameters
-    ----------
-    A, source, target, method : as in `shortest_path`.
-
-    Returns
-    -------
-    bool. True for a vertex and itself.
+    As `shortest_path`, with its arguments; True for a vertex and itself.
 
     Examples
     --------

@@ -86,14 +86,8 @@ def _one_by_one(A: Matrix) -> Vector:
 def strongly_connected_components(A: Matrix) -> Vector:
     """Return for each vertex the least vertex of its strongly connected component.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-
-    Returns
-    -------
-    Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if and only if each
-        reaches the other.
+    The result is a Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if
+    and only if each reaches the other.
 
     Notes
     -----
@@ -208,13 +202,7 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 def is_bipartite(A: Matrix) -> bool:
     """Return True if the vertices have two sides such that each edge joins one with the other.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `bipartite_sides`.
-
-    Returns
-    -------
-    bool. True if `bipartite_sides` returns sides, False if it returns an odd cycle.
+    True if `bipartite_sides` returns sides, False if it returns an odd cycle.
 
     Examples
     --------
@@ -271,17 +259,9 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-
-    Returns
-    -------
-    Vector, (n,), INT32. Full; an edge leads to a higher level, and level 0 has no edge in.
-
-    Raises
-    ------
-    CycleFound: if there is a cycle; its vertices are the attribute ``cycle`` of the error.
+    The result is a full Vector, (n,), INT32; an edge leads to a higher level, and level 0 has no
+    edge in. `CycleFound` if there is a cycle; its vertices are the attribute ``cycle`` of the
+    error.
 
     Notes
     -----
@@ -315,13 +295,8 @@ def topological_levels(A: Matrix) -> Vector:
 def topological_order(A: Matrix) -> Vector:
     """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `topological_levels`, with its errors.
-
-    Returns
-    -------
-    Vector, (n,), INT64. Entry k is the k-th vertex, sorted by level and then by number.
+    The result is a Vector, (n,), INT64, with the k-th vertex as entry k, sorted by level and then
+    by number. Errors are those of `topological_levels`.
 
     Examples
     --------
@@ -337,16 +312,9 @@ def topological_order(A: Matrix) -> Vector:
 def core_number(A: Matrix) -> Vector:
     """Return for each vertex the largest k such that it is in the k-core.
 
-    The k-core is the largest subgraph in which every vertex has degree >= k.
-
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j; self-loops do not count. The
-        degree in a graph that is not symmetric is the number of edges in and out.
-
-    Returns
-    -------
-    Vector, (n,), INT32. Full.
+    The result is a full Vector, (n,), INT32. The k-core is the largest subgraph in which every
+    vertex has degree >= k. Self-loops do not count; in a graph that is not symmetric edges in and
+    out do.
 
     Notes
     -----
@@ -378,16 +346,9 @@ def core_number(A: Matrix) -> Vector:
 def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -> Vector:
     """Return the vertices of the k-core.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `core_number`.
-    k : int, optional. Least degree; by default the largest k with a core.
-    core_number : Vector, (n,), optional. The result of `core_number` for `A`, so that it is not
-        computed again.
-
-    Returns
-    -------
-    Vector, (n,), BOOL. True at the vertices of the core; no entry elsewhere.
+    The result is a Vector, (n,), BOOL, True at the vertices of the core, no entry elsewhere. By
+    default `k` is the largest with a core; `core_number` is the result of that function for `A`, so
+    that it is not computed again.
 
     Examples
     --------
@@ -515,14 +476,8 @@ _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 def triangle_count(A: Matrix) -> int:
     """Return the number of triangles of an undirected graph.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
-        `InvalidValue` is raised if there is but one; self-loops do not count.
-
-    Returns
-    -------
-    int, 0 or more.
+    Entries (i, j) and (j, i) of any values are the edge between i and j, and `InvalidValue` is
+    raised if there is but one; self-loops do not count.
 
     Notes
     -----
@@ -542,14 +497,8 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `triangle_count`.
-    nodes : int or list of int, optional. Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), INT64. An entry for each requested vertex.
+    As `triangle_count`, for distinct `nodes`, by default all: the result is a Vector, (n,), INT64,
+    with an entry for each.
 
     Examples
     --------
@@ -634,14 +583,8 @@ def average_clustering(
 ) -> float:
     """Return the mean clustering coefficient of vertices.
 
-    Parameters
-    ----------
-    A, nodes, weight : as in `clustering`, with its errors.
-    count_zeros : bool. Whether to include vertices without a triangle.
-
-    Returns
-    -------
-    float, 0 to 1; 0 if no vertex counts.
+    The result is a float, 0 to 1, with the arguments and errors of `clustering`; 0 if no vertex
+    counts. Vertices without a triangle count if `count_zeros`.
 
     Examples
     --------
@@ -658,14 +601,8 @@ def average_clustering(
 def transitivity(A: Matrix) -> float:
     """Return the share of joined pairs among all pairs of a common neighbour; 0 if there are none.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `clustering`; of a directed graph the pairs are ordered, of vertices
-        to which edges lead from a common one, as in NetworkX.
-
-    Returns
-    -------
-    float, 0 to 1.
+    The result is a float, 0 to 1. Of a directed graph, as in `clustering`, the pairs are ordered,
+    of vertices to which edges lead from a common one, as in NetworkX.
 
     Notes
     -----
@@ -731,14 +668,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of squares among those that the neighbours of each vertex could close.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `triangle_count`.
-    nodes : int or list of int, optional. Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), FP64. An entry for each requested vertex; 0 where no square is possible.
+    As `triangles`, in FP64: an entry for each requested vertex, 0 where no square is possible.
 
     Notes
     -----

@@ -41,15 +41,8 @@ Array = np.ndarray[Any, Any]
 def k_truss(A: Matrix, k: int) -> Matrix:
     """Return the k-truss: the largest subgraph with each edge in k - 2 or more of its triangles.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
-        `InvalidValue` is raised if there is but one; self-loops do not count.
-    k : int, 0 or more.
-
-    Returns
-    -------
-    Matrix, (n, n). The entries of `A` that are in the truss.
+    The result is a Matrix, (n, n), with the entries of `A` in the truss; `k` is 0 or more, and `A`
+    as in `triangle_count`.
 
     Notes
     -----
@@ -75,16 +68,9 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     """Return the vertices of the largest connected component.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j.
-    strong : bool. Whether the vertices of a component reach each other; otherwise edges count both
-        ways.
-
-    Returns
-    -------
-    Vector, (n,), BOOL. True at its vertices, no entry elsewhere. Of components of one size, that of
-        the least vertex.
+    The result is a Vector, (n,), BOOL, True at its vertices, no entry elsewhere: of components of
+    one size, that of the least vertex. If `strong`, the vertices of a component reach each other;
+    otherwise edges count both ways.
 
     Notes
     -----
@@ -161,15 +147,8 @@ def ego_graph(
 def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     """Return how many other vertices are at most `k` edges from each vertex.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value is the edge i -> j.
-    k : int. Radius, 0 or more.
-    nodes : int or list of int, optional. Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), INT64. An entry for each requested vertex.
+    The result is a Vector, (n,), INT64, with an entry for each of some distinct `nodes`, by default
+    all; `k` is 0 or more.
 
     Notes
     -----
