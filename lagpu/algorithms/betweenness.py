@@ -279,10 +279,8 @@ def _each(
     work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
 ) -> list[list[Array]]:
-    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes.
-
-    Otherwise each copy is freed before the next one is made.
-    """
+    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes."""
+    # Otherwise each copy is freed before the next one is made.
     numbers = range(len(shared.numbers))
     if not shared.apart or current_observer() is not None:
         return [shared.inside(partial(work, k, copy(k))) for k in numbers]
@@ -690,9 +688,7 @@ def edge_betweenness_centrality(
 
 
 def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:
-    """Return a matrix with the value of each vertex in the vertex' column, in the level's row.
-
-    A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
-    """
+    """Return a matrix with the value of each vertex in the vertex' column, in the level's row."""
+    # A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
     rows, full = (x.ewise_union(zeros, binary.first, 0, 0).new() for x in (levels, values))
     return Matrix.from_csc(each, rows, full, nrows=each.size, like=each)

@@ -441,12 +441,10 @@ def _step(A: Matrix, delta: Any) -> Any:
 
 
 def _relax_further(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
-    """Relax on after n rounds; return the converged distances, (n,), and a negative cycle or [].
-
-    Stores which vertex decreased the distance of each vertex. If these links close a cycle, its
-    length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
-    there may be no cycle, and they converge.
-    """
+    """Relax on after n rounds; return the converged distances, (n,), and a negative cycle or []."""
+    # Stores which vertex decreased the distance of each vertex. If these links close a cycle, its
+    # length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
+    # there may be no cycle, and they converge.
     rows, cols, lengths = A.to_coo()
     reached = np.zeros(A.nrows, bool)
     reached[distances.to_coo()[0]] = True

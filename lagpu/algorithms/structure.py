@@ -701,11 +701,9 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
 
 def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
-    """Return the edges to earlier vertices, and those to later ones, in some order of vertices.
-
-    Where few vertices have most of the edges they are the last ones: then no vertex has edges to
-    many later ones. None where no vertex has many edges, so that half of them saves nothing.
-    """
+    """Return the edges to earlier vertices, and those to later ones, in some order of vertices."""
+    # Where few vertices have most of the edges they are the last ones: then no vertex has edges to
+    # many later ones. None where no vertex has many edges, so that half of them saves nothing.
     degree = A.reduce_rowwise("plus").new(name="degree")
     largest = degree.reduce("max").new().value or 0
     if largest <= _SHORT:

@@ -188,10 +188,9 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
 
 def _listed(A: Matrix, key: Callable[[Array, Array], Array]) -> tuple[Vector, Vector]:
-    """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key.
-
-    ``key(edge, value)`` is the key of each entry, from the number of its edge in the order of rows.
-    """
+    """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key."""
+    # ``key(edge, value)`` is the key of each entry, from the number of its edge in the order of
+    # rows.
     i, j, values = A.select("offdiag").new().to_coo()
     low, high = np.minimum(i, j), np.maximum(i, j)
     by_rows = np.lexsort((i > j, high, low))

@@ -311,11 +311,9 @@ def _shares(
     rel_tol: float,
     at_ends: bool,
 ) -> Array:
-    """Return the sum over targets of the share of shortest paths along each way, (m, k).
-
-    A way leads from a vertex to another one, or to itself with length 0. The k columns are those of
-    the sources. With `at_ends` paths count that begin or end with the way.
-    """
+    """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
+    # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
+    # of the sources. With `at_ends` paths count that begin or end with the way.
     (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.n)
     require((16 * edges.n + 8 * len(begin)) * len(sources), "check: distances from the sources")
     found = np.zeros((len(begin), len(sources)))

@@ -104,10 +104,8 @@ def _compare(
     tol: float = 0,
     missing: Any = None,
 ) -> None:
-    """Raise for the first entry that breaks a rule: of the places, or of the values there.
-
-    Without an entry there is the value `missing`, if there is one.
-    """
+    """Raise for the first entry that breaks a rule: of the places, or of the values there."""
+    # Without an entry there is the value `missing`, if there is one.
     for place in sorted(found.keys() | right.keys()):
         x, wanted = found.get(place, missing), right.get(place, missing)
         if x is None or wanted is None:

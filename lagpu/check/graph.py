@@ -292,10 +292,8 @@ class Slices:
         return np.asarray(np.logical_or.reduce([found for (found,) in self.gather(look)]))
 
     def search(self, sources: Array) -> Array:
-        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path.
-
-        A plain breadth-first search, which shares nothing with those that are checked.
-        """
+        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path."""
+        # A plain breadth-first search, which shares nothing with those that are checked.
         unreached = self.n + 1
         level = np.full(self.n, unreached, np.int32 if unreached < 2**31 - 1 else np.int64)
         frontier, depth = distinct(sources), 0
@@ -326,10 +324,8 @@ class Slices:
         return distance
 
     def joined(self) -> Array:
-        """Return the least vertex of each vertex's weak component, (n,).
-
-        SciPy finds the components of each slice, and then of the stars that these leave.
-        """
+        """Return the least vertex of each vertex's weak component, (n,)."""
+        # SciPy finds the components of each slice, and then of the stars that these leave.
         if self.parts is None:
             return self.own[0].joined()
         label, nothing = np.arange(self.n), np.zeros(0, np.int64)
@@ -375,10 +371,8 @@ class Slices:
 
 
 def _mixed(x: Array) -> Array:
-    """Return 64 bits that look random for each of some numbers.
-
-    Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
-    """
+    """Return 64 bits that look random for each of some numbers."""
+    # Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ x >> np.uint64(31))
@@ -507,10 +501,8 @@ class Proof:
         describe: Callable[[int], str],
         place: Callable[[int], str] = "vertex {}".format,
     ) -> None:
-        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule.
-
-        `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
-        """
+        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule."""
+        # `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
         count = int(np.count_nonzero(bad))
         if count:
             v = int(np.argmax(bad))
@@ -591,10 +583,8 @@ class Proof:
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
-        """Return with how many others an edge joins each vertex, (n,); both ways if directed.
-
-        ``of(own, other)`` says which edges count; self-loops never do.
-        """
+        """Return with how many others an edge joins each vertex, (n,); both ways if directed."""
+        # ``of(own, other)`` says which edges count; self-loops never do.
 
         def counted(e: Edges) -> Array:
             return np.asarray(of(e.end, e.begin) & (e.begin != e.end), np.int64)

@@ -73,10 +73,8 @@ def _both_ways(edges: Slices, roots: Array) -> Array:
 
 
 def _united(crossing: Slices, label: Array) -> Array:
-    """Return the labels of strong components, (n,), if vertices of one label are in one.
-
-    `crossing` are the edges from label to label.
-    """
+    """Return the labels of strong components, (n,), if vertices of one label are in one."""
+    # `crossing` are the edges from label to label.
     left = _left(crossing, label)
     few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
     begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
@@ -84,11 +82,9 @@ def _united(crossing: Slices, label: Array) -> Array:
 
 
 def _left(crossing: Slices, label: Array) -> Array:
-    """Return which labels are left, (n,), as those without an edge into them are taken away.
-
-    It ends when all processes may have the edges that are left, at most one for each vertex, or
-    when edges between all labels that are left make a cycle, which only wrong labels have.
-    """
+    """Return which labels are left, (n,), as those without an edge into them are taken away."""
+    # It ends when all processes may have the edges that are left, at most one for each vertex, or
+    # when edges between all labels that are left make a cycle, which only wrong labels have.
     members = np.argsort(label, kind="stable")
     start = np.searchsorted(label[members], np.arange(crossing.n + 1))
     enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
@@ -434,11 +430,9 @@ def _require_undirected(proof: Proof) -> None:
 
 
 def _counted(proof: Proof) -> tuple[Array, Array]:
-    """Return the triangles and the pairs of neighbours of each vertex, both (n,).
-
-    For each vertex, its neighbours are marked, and edges between marked vertices are counted: each
-    edge once, from its end of fewer neighbours, so that no list is long.
-    """
+    """Return the triangles and the pairs of neighbours of each vertex, both (n,)."""
+    # For each vertex, its neighbours are marked, and edges between marked vertices are counted:
+    # each edge once, from its end of fewer neighbours, so that no list is long.
     edges, n = proof.edges, proof.n
     _require_undirected(proof)
     degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)

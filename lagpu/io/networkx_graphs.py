@@ -55,10 +55,9 @@ class Adjacency:
         *,
         numbers: bool = False,
     ) -> Matrix:
-        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`.
-
-        Without a weight each edge is True; with `numbers` True is 1, so that parallel edges count.
-        """
+        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`."""
+        # Without a weight each edge is True; with `numbers` True is 1, so that parallel edges
+        # count.
         n, rows = len(self.nodes), self.rows()
         values = None if weight is None else self.values[weight]
         if values is None and (numbers or dup_op is not None):
@@ -73,12 +72,10 @@ class Adjacency:
 def adjacency(
     G: Any, weights: Mapping[Any, Any] | None = None, nodelist: Iterable[Any] | None = None
 ) -> Adjacency:
-    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order.
-
-    `weights` are edge attributes to read, each with the value of an edge that lacks it; `nodelist`
-    has distinct nodes in the order of the vertices, by default ``list(G)``. The errors are those of
-    `from_networkx`.
-    """
+    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order."""
+    # `weights` are edge attributes to read, each with the value of an edge that lacks it;
+    # `nodelist` has distinct nodes in the order of the vertices, by default ``list(G)``. The errors
+    # are those of `from_networkx`.
     _require_graph(G)
     # Measured, docs/design/memory.md: lists of names and values, then arrays.
     size = G.number_of_edges() * (1 if G.is_directed() else 2)
@@ -315,11 +312,9 @@ GRAPHML = re.compile(
 
 
 def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed:
-    """Return the graph of a file of a kind, GraphML or GML.
-
-    Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
-    named by its label, if all have different ones, and is else the number of its id.
-    """
+    """Return the graph of a file of a kind, GraphML or GML."""
+    # Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
+    # named by its label, if all have different ones, and is else the number of its id.
     name = budget.name
     nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)
     budget.require(_BYTES * len(data), "its elements", held=len(data))
@@ -379,10 +374,8 @@ def _numbered(G: Any, options: Options, name: str) -> tuple[Array, Array | None]
 
 
 def dump(csc: CSC, file: IO[bytes], *, kind: str) -> None:
-    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True.
-
-    The graph is undirected if the matrix is symmetric.
-    """
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
+    # The graph is undirected if the matrix is symmetric.
     nx = needed("nx", f"write: {kind}")
     memory.require(csc.nvals * 440 + csc.nrows * 750, "write", "Use .npz.")
     entries = [x.astype(np.int8) if x.dtype.kind == "b" else x for x in csc.entries()]

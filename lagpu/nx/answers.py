@@ -98,12 +98,10 @@ def answers(
     iterator: bool = False,
     **only: tuple[Any, ...],
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses.
-
-    The function is called with those of NetworkX' arguments that it names; others must have their
-    defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:
-    NetworkX has a generator, which raises its errors at the first ``next``.
-    """
+    """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses."""
+    # The function is called with those of NetworkX' arguments that it names; others must have their
+    # defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:
+    # NetworkX has a generator, which raises its errors at the first ``next``.
 
     def declare(function: Callable[..., R]) -> Callable[..., R]:
         known, own = name or function.__name__, inspect.signature(function).parameters
@@ -157,20 +155,16 @@ def registered(name: str) -> Any:
 
 
 def by_text(*names: str, **rules: Any) -> None:
-    """Declare functions that are NetworkX' own text, over lagpu's graph and functions.
-
-    The text reads the graph by the methods of `Graph`, and NetworkX runs the functions that it
-    calls by lagpu, whose graph it is.
-    """
+    """Declare functions that are NetworkX' own text, over lagpu's graph and functions."""
+    # The text reads the graph by the methods of `Graph`, and NetworkX runs the functions that it
+    # calls by lagpu, whose graph it is.
     for name in names:
         answers(name=name, **rules)(registered(name).orig_func)
 
 
 def _started(found: Any) -> Any:
-    """Return a generator of NetworkX' text with its first item found, or anything else as it is.
-
-    So what lagpu refuses is refused before anything is taken; other errors come at ``next``.
-    """
+    """Return a generator of NetworkX' text with its first item found, or anything else as it is."""
+    # So what lagpu refuses is refused before anything is taken; other errors come at ``next``.
     if not inspect.isgenerator(found):
         return found
     try:
@@ -189,10 +183,8 @@ _SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, thre
 
 
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
-    """Return True if lagpu has the function for these arguments, else why not.
-
-    NetworkX calls this before it converts graphs.
-    """
+    """Return True if lagpu has the function for these arguments, else why not."""
+    # NetworkX calls this before it converts graphs.
     rules = declared(name)
     try:
         given = rules.bind(args, kwargs)
@@ -311,10 +303,8 @@ def _converted(G: Any) -> Graph | None:
 
 
 def _searched_often(G: Any) -> bool:
-    """Return True if searches of this graph have cost NetworkX as much as a conversion.
-
-    A program then loses half its time at most, whether or not more searches follow.
-    """
+    """Return True if searches of this graph have cost NetworkX as much as a conversion."""
+    # A program then loses half its time at most, whether or not more searches follow.
     cache = getattr(G, "__networkx_cache__", None)
     if cache is None:  # a converted graph would not be kept
         return False

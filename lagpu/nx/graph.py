@@ -96,10 +96,8 @@ class Graph:
             return None
 
     def bunch(self, nodes: Any, *, once: bool = True) -> list[int]:
-        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
-
-        `once`: without those that `nodes` repeats.
-        """
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
+        # `once`: without those that `nodes` repeats.
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
@@ -124,10 +122,8 @@ class Graph:
     def matrix(
         self, weight: Any = None, dup_op: Any = None, *, back: bool = False, counted: bool = False
     ) -> Matrix:
-        """Return the matrix on the default backend.
-
-        `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
-        """
+        """Return the matrix on the default backend."""
+        # `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
         place = backends.get()
         back = back and self._directed
         counted = counted and self._multigraph and weight is None
@@ -224,11 +220,9 @@ class Graph:
         return Graph(edges, directed=self._directed, multigraph=False)
 
     def numbers(self, weight: Any) -> Array:
-        """Return an edge attribute whose values can be added up, (m,), INT64 or FP64.
-
-        Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
-        may be beyond 2**63.
-        """
+        """Return an edge attribute whose values can be added up, (m,), INT64 or FP64."""
+        # Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
+        # may be beyond 2**63.
         values = self.weights(weight)
         if values is None:
             return np.ones(len(self.edges.cols), np.int64)
@@ -366,11 +360,9 @@ def convert_from_nx(
     preserve_node_attrs: bool = False,
     **_others: Any,
 ) -> Graph:
-    """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads.
-
-    `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
-    short: NetworkX then runs its own function.
-    """
+    """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads."""
+    # `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
+    # short: NetworkX then runs its own function.
     if isinstance(graph, Graph):
         return graph
     if not isinstance(graph, nx.Graph):

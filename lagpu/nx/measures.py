@@ -396,11 +396,9 @@ def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
 
 @answers(quick=True)
 def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any, Any]:
-    """Return the node before the last one of a path between each two nodes, and the distances.
-
-    One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
-    Source: Floyd 1962.
-    """
+    """Return the node before the last one of a path between each two nodes, and the distances."""
+    # One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
+    # Source: Floyd 1962.
     n, values = len(G), G.numbers(weight)
     memory.require(40 * n * n, "floyd_warshall")
     if np.isnan(values).any():

@@ -52,10 +52,8 @@ def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False)
 def visited(
     G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Return the vertices as a queue visits them, their parents, and the level of every vertex.
-
-    The parents of the sources, and levels of vertices that are not reached, are -1.
-    """
+    """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
+    # The parents of the sources, and levels of vertices that are not reached, are -1.
     levels, first, most = np.full(len(G), -1), len(sources), _steps(limit)
     if not sources:
         return NONE, NONE, levels
@@ -84,10 +82,8 @@ class _Down:
 
 
 def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
-    """Return the vertices of each level of a DAG in the order in which their last edge is taken.
-
-    A level is the length of the longest path that ends there.
-    """
+    """Return the vertices of each level of a DAG in the order in which their last edge is taken."""
+    # A level is the length of the longest path that ends there.
     down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
     layer = np.flatnonzero(levels == 0)
     found = []
@@ -283,10 +279,8 @@ def _routes(
     distances: Array,
     target: int | None = None,
 ) -> dict[Any, list[Any]]:
-    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges.
-
-    A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
-    """
+    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges."""
+    # A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
     (rows, cols), values, n = G.along(), G.weights(weight), len(G)
     values = np.ones(len(rows), np.int64) if values is None else values
     values = values.astype(np.int64) if values.dtype.kind == "b" else values

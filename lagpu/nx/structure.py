@@ -123,10 +123,8 @@ def k_truss(G: Graph, k: Any) -> Any:
 
 
 def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
-    """Return the matrix of the places of edges in the order of keys, and their rows and columns.
-
-    Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
-    """
+    """Return the matrix of the places of edges in the order of keys, and their rows and columns."""
+    # Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
     rows, cols, keys = once(G, keys)
     order = np.argsort(keys, kind="stable")
     rows, cols = rows[order], cols[order]
@@ -187,10 +185,8 @@ def _require_no_seed(seed: Any) -> None:
 
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
-    """Return nodes that no edge joins, and to which none can be added.
-
-    They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
-    """
+    """Return nodes that no edge joins, and to which none can be added."""
+    # They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     _require_no_seed(seed)
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")

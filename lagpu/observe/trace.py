@@ -618,10 +618,8 @@ class Trace(Observer):
         return self._table(whole=False)
 
     def _table(self, whole: bool) -> Table:
-        """Return a table of the rows, the middle of a long one folded, totals in the caption.
-
-        Unless it is `whole`, only the columns that fit a terminal are shown.
-        """
+        """Return a table of the rows, the middle of a long one folded, totals in the caption."""
+        # Unless it is `whole`, only the columns that fit a terminal are shown.
         from rich import box
         from rich.table import Table
         from rich.text import Text

@@ -330,12 +330,10 @@ class Steps(_Paged, Observer):
         )
 
     def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
-        """Return names and objects in the variables of the algorithm's frames, innermost first.
-
-        The frame of the ``with`` is the last; of its objects, which may be those of a whole
-        notebook, only those count that a statement has used, or that the ``with`` mentions while
-        its own statements run.
-        """
+        """Return names and objects in the variables of the algorithm's frames, innermost first."""
+        # The frame of the ``with`` is the last; of its objects, which may be those of a whole
+        # notebook, only those count that a statement has used, or that the ``with`` mentions while
+        # its own statements run.
         mentioned = self._mentioned if frame is self._home else frozenset()
         names: dict[int, str] = {}
         scope: dict[int, Any] = {}

@@ -519,12 +519,10 @@ def page_of_runs(
     names: Mapping[str, Labels] | None = None,
     what: str = "page",
 ) -> str:
-    """Return a page that shows one step of a run at a time, and prints all of the first run.
-
-    A run has a label for each option of `names`, from which a reader chooses. An error message
-    begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
-    matrix is larger than `LARGEST`.
-    """
+    """Return a page that shows one step of a run at a time, and prints all of the first run."""
+    # A run has a label for each option of `names`, from which a reader chooses. An error message
+    # begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
+    # matrix is larger than `LARGEST`.
     small = {labels: list(steps) for labels, steps in runs.items()}
     for steps in small.values():
         for step in steps:
@@ -618,11 +616,9 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
-    """Return the lines, from 1, that a listing leaves out.
-
-    Those of a function's docstring after the first; or, of a script, the outermost statements
-    without one of the lines `ran`.
-    """
+    """Return the lines, from 1, that a listing leaves out."""
+    # Those of a function's docstring after the first; or, of a script, the outermost statements
+    # without one of the lines `ran`.
     try:
         with SYNTAX:
             body = ast.parse("\n".join(lines)).body
