@@ -248,8 +248,7 @@ def require_numbers(what: str, n: int) -> None:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
 
 
-# ------------------------------------------------------------------------------------------
-# Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
+# ---- Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
 #
 # On a grid no process and no device has the whole. Of a random graph each piece draws every edge,
 # some at a time, and keeps the entries that it owns: nothing is sent. The GPUs of one process draw

@@ -116,8 +116,7 @@ def from_arrays(
     return Matrix.from_coo(rows, cols, values, nrows=nrows, ncols=ncols, backend=place)
 
 
-# ------------------------------------------------------------------------------------------
-# Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
+# ---- Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
 
 
 def from_edgelist(
@@ -371,8 +370,7 @@ def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
     return not A.is_symmetric if directed is None else directed
 
 
-# ------------------------------------------------------------------------------------------
-# Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
+# ---- Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
 
 
 def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
@@ -463,8 +461,7 @@ def is_on_gpu(place: Backend) -> bool:
     return place.device is not None and place.device.xp is not np
 
 
-# ------------------------------------------------------------------------------------------
-# Objects of python-graphblas, with and without a copy.
+# ---- Objects of python-graphblas, with and without a copy.
 
 
 def from_graphblas(

@@ -224,8 +224,7 @@ def _why(line: bytes, width: int) -> str:
     return "" if not whole or small else "has a weight beyond 64 bits"
 
 
-# ------------------------------------------------------------------------------------------
-# Lists of two collections, whose first lines or other files say what the graph is. KONECT has
+# ---- Lists of two collections, whose first lines or other files say what the graph is. KONECT has
 # ``% sym kind`` and maybe ``% m rows columns`` above lines ``i j [weight [time]]`` of vertices
 # 1 .. n, and LDBC Graphalytics a file of edges ``.e`` beside one of vertices ``.v``.
 #
@@ -297,8 +296,7 @@ def _vertex_of_lines(text: bytes) -> Array:
     return reading.by_line(text, vertex, lambda line: "is not one vertex 0, 1, 2, ...")
 
 
-# ------------------------------------------------------------------------------------------
-# Vertices with names: lines ``name name`` or ``name name weight``.
+# ---- Vertices with names: lines ``name name`` or ``name name weight``.
 
 
 def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edges, Array]:
@@ -366,8 +364,7 @@ def _why_named(line: bytes, width: int) -> str:
     return "has a weight beyond 64 bits"
 
 
-# ------------------------------------------------------------------------------------------
-# Names of columns: which are the sources, the targets and the weights.
+# ---- Names of columns: which are the sources, the targets and the weights.
 
 
 _SOURCES = ("source", "src", "from", "fromnodeid", "from_node", "u", "i", "row", "tail", "node1")
@@ -429,8 +426,7 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
     return places
 
 
-# ------------------------------------------------------------------------------------------
-# Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
+# ---- Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
 
 
 _SEPARATORS = ("\t", ",", ";")
@@ -616,8 +612,7 @@ def _numbers(
         raise  # pragma: no cover (each is a number, and all together are)
 
 
-# ------------------------------------------------------------------------------------------
-# Writing.
+# ---- Writing.
 
 
 def dump(

@@ -296,8 +296,7 @@ def _texts(ids: Array, file: Path) -> Array:
     return np.fromiter(words, object, len(words))
 
 
-# ------------------------------------------------------------------------------------------
-# Vectors, from files of `write_vector` and of other programs.
+# ---- Vectors, from files of `write_vector` and of other programs.
 
 
 def read_vector(

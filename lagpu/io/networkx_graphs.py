@@ -298,8 +298,7 @@ def graph(
     return G
 
 
-# ------------------------------------------------------------------------------------------
-# GraphML and GML; the edge attribute ``weight`` is the value.
+# ---- GraphML and GML; the edge attribute ``weight`` is the value.
 
 
 # Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.

@@ -181,9 +181,8 @@ def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
     return found.getvalue()
 
 
-# ------------------------------------------------------------------------------------------
-# Archives. The SuiteSparse Collection has ``name/name.mtx`` beside matrices of right-hand sides,
-# KONECT ``name/out.name`` beside descriptions, LDBC ``name.e`` beside ``name.v``.
+# ---- Archives. The SuiteSparse Collection has ``name/name.mtx`` beside matrices of right-hand
+# sides, KONECT ``name/out.name`` beside descriptions, LDBC ``name.e`` beside ``name.v``.
 
 
 class _Member(NamedTuple):

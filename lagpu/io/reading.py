@@ -29,8 +29,7 @@ _VARIABLE = "LAGPU_READ_LIMIT"
 _LEAST = 10**9
 _TIMES = 100
 
-# ------------------------------------------------------------------------------------------
-# Lines of a text.
+# ---- Lines of a text.
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
@@ -240,8 +239,7 @@ def number(word: bytes) -> int | float:
     return float(fortran(word))
 
 
-# ------------------------------------------------------------------------------------------
-# What a reader gets, and what it returns.
+# ---- What a reader gets, and what it returns.
 
 
 class Budget(NamedTuple):
@@ -412,8 +410,7 @@ def from_one(name: str, n: int, *ends: Array) -> list[Array]:
     return [x - 1 for x in ends]
 
 
-# ------------------------------------------------------------------------------------------
-# Arrays of compressed matrices: checks, whose errors `errors_named` turns into those of lagpu.
+# ---- Arrays of compressed matrices: checks, whose errors `errors_named` turns into those of lagpu.
 
 
 def require_rising(what: str, pointers: Array, size: int, nvals: int) -> None:
@@ -447,9 +444,8 @@ def errors_named(what: str) -> Iterator[None]:
         raise errors.FileFormatError(f"{what}: {fact}.") from error
 
 
-# ------------------------------------------------------------------------------------------
-# Vertices that have names, or numbers with gaps, are numbered from 0. The ids ascend, numbers by
-# value and text by its characters; ids without an order are in the order of first sight.
+# ---- Vertices that have names, or numbers with gaps, are numbered from 0. The ids ascend, numbers
+# by value and text by its characters; ids without an order are in the order of first sight.
 
 
 # Measured, docs/design/memory.md: a name of some characters in the tables, while it is ordered too.
@@ -522,8 +518,7 @@ def whole_numbers(names: list[Any]) -> Array | None:
     return np.array(names, np.uint64) if least >= 0 and most < 2**64 else None
 
 
-# ------------------------------------------------------------------------------------------
-# Libraries that some formats need, by the extra of lagpu that installs them.
+# ---- Libraries that some formats need, by the extra of lagpu that installs them.
 
 
 _MODULES = {"nx": "networkx", "parquet": "pyarrow.parquet", "hdf5": "h5py", "igraph": "igraph"}

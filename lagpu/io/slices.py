@@ -67,8 +67,7 @@ class Source:
     head: int = 0  # lines before those that are shared out
 
 
-# ------------------------------------------------------------------------------------------
-# Texts: edge lists and Matrix Market.
+# ---- Texts: edge lists and Matrix Market.
 
 
 class Text:
@@ -190,9 +189,8 @@ def text_source(
     return Source(text.chunks, shape, text.bytes_of, pattern, kind, undirected, mirror, above)
 
 
-# ------------------------------------------------------------------------------------------
-# lagpu's NumPy archives: their arrays are in the file as they are in memory. A share has as many
-# entries as the others, and those of the column pointers that it needs. The check sums of the
+# ---- lagpu's NumPy archives: their arrays are in the file as they are in memory. A share has as
+# many entries as the others, and those of the column pointers that it needs. The check sums of the
 # archive are those of whole arrays, and are not verified.
 
 
@@ -243,8 +241,7 @@ def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Ar
     return own, np.repeat(np.arange(first, last), np.diff(ends))
 
 
-# ------------------------------------------------------------------------------------------
-# Parquet tables of edges: the pieces take the groups of rows in turn.
+# ---- Parquet tables of edges: the pieces take the groups of rows in turn.
 
 
 def parquet_source(file: Path, options: Options, name: str) -> Source | None:
@@ -291,8 +288,7 @@ def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:
     return Chunk(key, Edges.join([]), line=_OF_THE_WHOLE)
 
 
-# ------------------------------------------------------------------------------------------
-# Each piece reads its share, and sends the entries to their owners.
+# ---- Each piece reads its share, and sends the entries to their owners.
 
 
 def read(

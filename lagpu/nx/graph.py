@@ -140,8 +140,7 @@ class Graph:
             self._matrices[key] = found
         return found
 
-    # ------------------------------------------------------------------------------------------
-    # What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
+    # ---- What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
 
     @property
     def degree(self) -> Degrees:

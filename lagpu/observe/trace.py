@@ -209,8 +209,7 @@ def names_in(frame: FrameType | None) -> dict[int, str]:
 _NAMED = (Vector, Matrix, Scalar, SelectionMatrix)
 
 
-# ------------------------------------------------------------------------------------------
-# The rows as a table for a terminal, on a page, and as a chart.
+# ---- The rows as a table for a terminal, on a page, and as a chart.
 
 _FIRST, _LAST = 40, 10  # rows of a long table
 #: The kinds of statements in a chart, each with its colour.
@@ -431,8 +430,7 @@ def _chart(rows: Sequence[Row]) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# What records them.
+# ---- What records them.
 
 
 class Trace(Observer):
@@ -731,8 +729,7 @@ def trace(*, fuse: bool = True) -> Trace:
     return Trace(fuse)
 
 
-# ------------------------------------------------------------------------------------------
-# The text of each statement and loop for a profiler, such as Nsight Systems.
+# ---- The text of each statement and loop for a profiler, such as Nsight Systems.
 
 
 class Ranges(Observer):
@@ -819,8 +816,7 @@ if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that i
     set_observer(Ranges())
 
 
-# ------------------------------------------------------------------------------------------
-# How a product would run.
+# ---- How a product would run.
 
 
 def explain(call: Any) -> str:

@@ -485,8 +485,7 @@ def legend() -> str:
     return "".join(drawn)
 
 
-# ------------------------------------------------------------------------------------------
-# The steps of an algorithm as one self-contained HTML page.
+# ---- The steps of an algorithm as one self-contained HTML page.
 
 
 #: Most steps on a page.
