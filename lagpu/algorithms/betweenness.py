@@ -393,19 +393,11 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 
 def betweenness_centrality(
-    A: Matrix,
-    k: int | None = None,
-    normalized: bool = True,
-    *,
-    weight: bool = False,
-    endpoints: bool = False,
-    directed: bool | None = None,
-    sources: Any = None,
-    seed: int | random.Random | None = None,
-    batch: int | None = None,
-    one_degree: bool = False,
+    A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
+    endpoints: bool = False, directed: bool | None = None, sources: Any = None,
+    seed: int | random.Random | None = None, batch: int | None = None, one_degree: bool = False,
     pieces: int | None = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the share of shortest paths that lead through each vertex.
 
     Parameters
@@ -494,16 +486,10 @@ def _weighted_sum(A: Matrix, sources: list[int], endpoints: bool) -> Vector:
 
 
 def betweenness_estimate(
-    A: Matrix,
-    k: int,
-    normalized: bool = True,
-    *,
-    endpoints: bool = False,
-    directed: bool | None = None,
-    seed: int | random.Random | None = None,
-    batch: int | None = None,
+    A: Matrix, k: int, normalized: bool = True, *, endpoints: bool = False,
+    directed: bool | None = None, seed: int | random.Random | None = None, batch: int | None = None,
     pieces: int | None = None,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
     Parameters
@@ -559,13 +545,9 @@ def _scale(x: Vector, sources: list[int], factors: tuple[float, float]) -> None:
 
 
 def _sums(
-    A: Matrix,
-    sources: list[int],
-    endpoints: bool,
-    batch: int | None,
-    pieces: int | None,
+    A: Matrix, sources: list[int], endpoints: bool, batch: int | None, pieces: int | None,
     squares: bool,
-) -> list[Vector]:
+) -> list[Vector]:  # fmt: skip
     """Return the sums of the dependencies over the sources, and of their squares if wanted."""
 
     def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
@@ -627,15 +609,9 @@ def _by_vertex(x: Vector | Matrix) -> Any:
 
 
 def edge_betweenness_centrality(
-    A: Matrix,
-    k: int | None = None,
-    normalized: bool = True,
-    *,
-    weight: bool = False,
-    directed: bool | None = None,
-    sources: Any = None,
-    seed: int | random.Random | None = None,
-) -> Matrix:
+    A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
+    directed: bool | None = None, sources: Any = None, seed: int | random.Random | None = None,
+) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
     Parameters

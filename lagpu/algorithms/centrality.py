@@ -374,15 +374,10 @@ MOST = 1e-3  # the largest sum of changes, of ranks with sum 1, at which the ite
 
 
 def pagerank(
-    A: Matrix,
-    alpha: float = 0.85,
-    personalization: Weights | None = None,
-    max_iter: int = 100,
-    tol: float | None = 1e-6,
-    nstart: Weights | None = None,
-    weight: bool = True,
+    A: Matrix, alpha: float = 0.85, personalization: Weights | None = None, max_iter: int = 100,
+    tol: float | None = 1e-6, nstart: Weights | None = None, weight: bool = True,
     dangling: Weights | bool | None = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the PageRank of each vertex.
 
     Parameters
@@ -552,12 +547,9 @@ def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
 
 
 def eigenvector_centrality(
-    A: Matrix,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    nstart: Weights | None = None,
+    A: Matrix, max_iter: int = 100, tol: float = 1e-6, nstart: Weights | None = None,
     weight: bool = True,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the eigenvector centrality of each vertex: neighbours' centralities add up.
 
     Parameters
@@ -611,15 +603,9 @@ def eigenvector_centrality(
 
 
 def katz_centrality(
-    A: Matrix,
-    alpha: float = 0.1,
-    beta: float | Weights = 1.0,
-    max_iter: int = 1000,
-    tol: float = 1e-6,
-    nstart: Weights | None = None,
-    normalized: bool = True,
-    weight: bool = True,
-) -> Vector:
+    A: Matrix, alpha: float = 0.1, beta: float | Weights = 1.0, max_iter: int = 1000,
+    tol: float = 1e-6, nstart: Weights | None = None, normalized: bool = True, weight: bool = True,
+) -> Vector:  # fmt: skip
     """Return the Katz centrality of each vertex: walks to it, each edge damping by alpha.
 
     Parameters
@@ -682,13 +668,9 @@ def katz_centrality(
 
 
 def hits(
-    A: Matrix,
-    max_iter: int = 100,
-    tol: float = 1e-8,
-    nstart: Weights | None = None,
-    normalized: bool = True,
-    weight: bool = True,
-) -> tuple[Vector, Vector]:
+    A: Matrix, max_iter: int = 100, tol: float = 1e-8, nstart: Weights | None = None,
+    normalized: bool = True, weight: bool = True,
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return hubs, which lead to good authorities, and authorities, to which good hubs lead.
 
     Parameters

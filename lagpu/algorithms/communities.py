@@ -84,13 +84,9 @@ def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
 
 
 def modularity(
-    A: Matrix,
-    labels: Vector,
-    *,
-    weight: bool = True,
-    resolution: float = 1,
+    A: Matrix, labels: Vector, *, weight: bool = True, resolution: float = 1,
     directed: bool | None = None,
-) -> float:
+) -> float:  # fmt: skip
     """Return by how much more weight lies within communities than edges at random would have there.
 
     Parameters
@@ -150,14 +146,9 @@ def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
 
 
 def louvain(
-    A: Matrix,
-    *,
-    weight: bool = True,
-    resolution: float = 1,
-    threshold: float = 1e-7,
-    max_level: int | None = None,
-    seed: int | None = None,
-) -> Vector:
+    A: Matrix, *, weight: bool = True, resolution: float = 1, threshold: float = 1e-7,
+    max_level: int | None = None, seed: int | None = None,
+) -> Vector:  # fmt: skip
     """Return communities of large modularity.
 
     Parameters

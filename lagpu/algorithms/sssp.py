@@ -36,13 +36,9 @@ _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
 def sssp(
-    A: Matrix,
-    source: Any,
-    *,
-    delta: float | None = None,
-    limit: float | None = None,
+    A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return each vertex's distance from `source` over the weights of `A`.
 
     As `bellman_ford`, with its arguments and errors; or, with a step `delta`, as `delta_stepping`,
@@ -202,13 +198,9 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 
 
 def sssp_parents(
-    A: Matrix,
-    source: Any,
-    *,
-    delta: float | None = None,
-    limit: float | None = None,
+    A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return distances and parents of a tree of shortest paths from `source` over the weights.
 
     Parameters

@@ -90,14 +90,9 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
 
 
 def ego_graph(
-    A: Matrix,
-    n: int,
-    radius: float = 1,
-    *,
-    center: bool = True,
-    undirected: bool = False,
+    A: Matrix, n: int, radius: float = 1, *, center: bool = True, undirected: bool = False,
     weight: bool = False,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the subgraph of the vertices near one vertex.
 
     Parameters

@@ -31,15 +31,9 @@ DIAMETER_RULES = ("the diameter is the largest of all distances",)
 
 
 def check_remoteness(
-    A: Any,
-    values: Any,
-    of: Literal["eccentricity", "closeness", "harmonic"],
-    *,
-    vertices: Any = None,
-    wf_improved: bool = True,
-    weight: bool = False,
-    rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+    A: Any, values: Any, of: Literal["eccentricity", "closeness", "harmonic"], *,
+    vertices: Any = None, wf_improved: bool = True, weight: bool = False, rel_tol: float = 1e-9,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove eccentricities, closeness or harmonic centralities, or raise.
 
     `values`, (n,), has the value of each vertex: `of` is "eccentricity", the largest distance from
@@ -161,17 +155,10 @@ BETWEENNESS_RULES = (
 
 
 def check_betweenness(
-    A: Any,
-    centrality: Any,
-    *,
-    normalized: bool = True,
-    endpoints: bool = False,
-    directed: bool = True,
-    weight: bool = False,
-    sources: Any = None,
-    error: Any = None,
+    A: Any, centrality: Any, *, normalized: bool = True, endpoints: bool = False,
+    directed: bool = True, weight: bool = False, sources: Any = None, error: Any = None,
     rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities, or raise.
 
     `A` is small, since all pairs take ``n**3`` steps; `centrality`, (n,), has the number of each
@@ -213,15 +200,9 @@ def check_betweenness(
 
 
 def check_edge_betweenness(
-    A: Any,
-    centrality: Any,
-    *,
-    normalized: bool = True,
-    directed: bool = True,
-    weight: bool = False,
-    sources: Any = None,
-    rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+    A: Any, centrality: Any, *, normalized: bool = True, directed: bool = True,
+    weight: bool = False, sources: Any = None, rel_tol: float = 1e-9,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities of edges, or raise.
 
     `centrality` is a Matrix or a SciPy sparse array, (n, n), with the number of each entry of `A`;
@@ -304,13 +285,9 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
 
 
 def _shares(
-    edges: Slices,
-    ways: tuple[Array, Array, Any],
-    sources: Array,
-    weight: bool,
-    rel_tol: float,
+    edges: Slices, ways: tuple[Array, Array, Any], sources: Array, weight: bool, rel_tol: float,
     at_ends: bool,
-) -> Array:
+) -> Array:  # fmt: skip
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
     # of the sources. With `at_ends` paths count that begin or end with the way.
@@ -392,16 +369,9 @@ PAGERANK_RULES = (
 
 
 def check_pagerank(
-    A: Any,
-    ranks: Any,
-    alpha: float = 0.85,
-    *,
-    personalization: Any = None,
-    tol: float | None = 1e-6,
-    weight: bool = True,
-    dangling: Any = None,
-    max_iter: int = 100,
-) -> tuple[str, ...]:
+    A: Any, ranks: Any, alpha: float = 0.85, *, personalization: Any = None,
+    tol: float | None = 1e-6, weight: bool = True, dangling: Any = None, max_iter: int = 100,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that ranks are PageRanks up to a tolerance, or raise.
 
     `A` is a Matrix or a SciPy sparse array, (n, n), of weights >= 0; `ranks`, (n,), has the rank of
@@ -498,15 +468,9 @@ def check_eigenvector(
 
 
 def check_katz(
-    A: Any,
-    centrality: Any,
-    alpha: float = 0.1,
-    *,
-    beta: Any = 1.0,
-    tol: float = 1e-6,
-    normalized: bool = True,
-    weight: bool = True,
-) -> tuple[str, ...]:
+    A: Any, centrality: Any, alpha: float = 0.1, *, beta: Any = 1.0, tol: float = 1e-6,
+    normalized: bool = True, weight: bool = True,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are Katz centralities up to a tolerance, or raise.
 
     `A` and `centrality` are as in `check_eigenvector`, the options as given to

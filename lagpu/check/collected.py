@@ -97,13 +97,9 @@ def _places(A: Any, names: Any = None, *, values: bool = True) -> Places:
 
 
 def _compare(
-    proof: Proof,
-    found: Places,
-    right: Places,
-    rules: tuple[int, int] = (0, 0),
-    tol: float = 0,
+    proof: Proof, found: Places, right: Places, rules: tuple[int, int] = (0, 0), tol: float = 0,
     missing: Any = None,
-) -> None:
+) -> None:  # fmt: skip
     """Raise for the first entry that breaks a rule: of the places, or of the values there."""
     # Without an entry there is the value `missing`, if there is one.
     for place in sorted(found.keys() | right.keys()):
@@ -361,14 +357,9 @@ def _expected(
 
 
 def check_modularity(
-    A: Any,
-    labels: Any,
-    found: float,
-    *,
-    weight: bool = True,
-    resolution: float = 1,
+    A: Any, labels: Any, found: float, *, weight: bool = True, resolution: float = 1,
     directed: bool | None = None,
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that a number is the modularity of communities, or raise.
 
     `A` has values, and takes memory for all pairs of vertices; `labels`, (n,), has the community of

@@ -63,14 +63,9 @@ class Slice:
     """
 
     def __init__(
-        self,
-        n: int,
-        col_ptr: Array,
-        row_idx: Array,
-        rows: Array | None = None,
-        cols: Array | None = None,
-        values: Array | None = None,
-    ) -> None:
+        self, n: int, col_ptr: Array, row_idx: Array, rows: Array | None = None,
+        cols: Array | None = None, values: Array | None = None,
+    ) -> None:  # fmt: skip
         self._n = n
         self.col_ptr, self.row_idx, self.values = col_ptr, row_idx, values
         self._rows, self._cols = rows, cols
@@ -461,14 +456,9 @@ class Proof:
     """
 
     def __init__(
-        self,
-        name: str,
-        rules: tuple[str, ...],
-        A: Any,
-        source: int | None = None,
-        *,
+        self, name: str, rules: tuple[str, ...], A: Any, source: int | None = None, *,
         values: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.rules = name, rules
         if values:
             self.edges = weighted(A)
@@ -495,12 +485,9 @@ class Proof:
         raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
 
     def refuse(
-        self,
-        rule: int,
-        bad: Array,
-        describe: Callable[[int], str],
+        self, rule: int, bad: Array, describe: Callable[[int], str],
         place: Callable[[int], str] = "vertex {}".format,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule."""
         # `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
         count = int(np.count_nonzero(bad))
@@ -541,13 +528,9 @@ class Proof:
         return dense, present
 
     def full(
-        self,
-        result: Any,
-        name: str,
-        word: str,
-        valid: Callable[[Array], Array] | None = None,
+        self, result: Any, name: str, word: str, valid: Callable[[Array], Array] | None = None,
         rule: int = 0,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         """Return the value of each vertex, (n,); every vertex must have a valid one."""
         values, present = self.dense(result, name)
         bad = ~present if valid is None else ~(present & valid(values))

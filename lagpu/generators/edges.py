@@ -291,12 +291,9 @@ def drawn(
 
 
 def _of_edges(
-    what: str,
-    edges: Callable[[Any], Iterator[tuple[Array, Array]]],
-    total: int,
-    n: int,
+    what: str, edges: Callable[[Any], Iterator[tuple[Array, Array]]], total: int, n: int,
     grid: Backend,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the undirected graph of edges which each piece sees all of, and keeps its own."""
     # `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     parts = parts_of(grid)
@@ -459,13 +456,9 @@ def _free(device: Any, edges: int, ncols: int) -> int:
 
 
 def _part(
-    xp: Any,
-    home: Backend,
-    entries: Callable[[], Iterable[Entries]],
-    shape: tuple[int, int],
-    shares: int = 1,
-    symmetric: bool | None = None,
-) -> Any:
+    xp: Any, home: Backend, entries: Callable[[], Iterable[Entries]], shape: tuple[int, int],
+    shares: int = 1, symmetric: bool | None = None,
+) -> Any:  # fmt: skip
     """Return the handle of a part of entries by position; see `sorted_columns`."""
     col_ptr, rows = sorted_columns(xp, entries, even_ends(shape[1], shares))
     return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape, symmetric=symmetric)

@@ -82,14 +82,9 @@ def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_arr
 
 
 def from_arrays(
-    rows: Any,
-    cols: Any,
-    values: Any = None,
-    *,
-    nrows: int | None = None,
-    ncols: int | None = None,
+    rows: Any, cols: Any, values: Any = None, *, nrows: int | None = None, ncols: int | None = None,
     backend: str | Backend | None = None,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the matrix of (row, column, value) triplets in arrays of any library.
 
     Parameters
@@ -120,13 +115,9 @@ def from_arrays(
 
 
 def from_edgelist(
-    edges: Any,
-    values: Any = None,
-    *,
-    directed: bool = True,
-    dup_op: Operator = None,
+    edges: Any, values: Any = None, *, directed: bool = True, dup_op: Operator = None,
     backend: str | Backend | None = None,
-) -> tuple[Matrix, Array]:
+) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of edges between vertices with any ids, and the id of each vertex.
 
     Parameters
@@ -163,15 +154,9 @@ def from_edgelist(
 
 
 def from_pandas_edgelist(
-    df: Any,
-    source: str = "source",
-    target: str = "target",
-    weight: str | None = None,
-    *,
-    directed: bool = True,
-    dup_op: Operator = None,
-    backend: str | Backend | None = None,
-) -> tuple[Matrix, Array]:
+    df: Any, source: str = "source", target: str = "target", weight: str | None = None, *,
+    directed: bool = True, dup_op: Operator = None, backend: str | Backend | None = None,
+) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of a table with an edge in each row, and the id of each vertex.
 
     Parameters
@@ -302,12 +287,9 @@ def _weights(values: Any, count: int, what: str) -> Array:
 
 
 def from_igraph(
-    g: Any,
-    weight: str | None = None,
-    *,
-    dup_op: Operator = None,
+    g: Any, weight: str | None = None, *, dup_op: Operator = None,
     backend: str | Backend | None = None,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the adjacency matrix of an igraph graph, numbered as there.
 
     Parameters
@@ -465,13 +447,9 @@ def is_on_gpu(place: Backend) -> bool:
 
 
 def from_graphblas(
-    x: Any,
-    *,
-    dtype: Any = None,
-    copy: bool = True,
-    backend: str | Backend | None = None,
+    x: Any, *, dtype: Any = None, copy: bool = True, backend: str | Backend | None = None,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the vector, matrix or scalar of an object of python-graphblas.
 
     Parameters

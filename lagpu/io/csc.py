@@ -104,15 +104,9 @@ def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int
 
 
 def from_entries(
-    rows: Array,
-    cols: Array,
-    values: Array | None,
-    nrows: int,
-    ncols: int,
-    dup_op: BinaryOp | None = None,
-    *,
-    symmetric: bool = False,
-) -> CSC:
+    rows: Array, cols: Array, values: Array | None, nrows: int, ncols: int,
+    dup_op: BinaryOp | None = None, *, symmetric: bool = False,
+) -> CSC:  # fmt: skip
     """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
 
     Entries come in any order; without values all are True. `dup_op` combines duplicates instead of

@@ -59,16 +59,11 @@ def read(
 
 
 def read(
-    path: str | os.PathLike[str] | IO[Any],
-    *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
-    renumber: bool = False,
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
-) -> Matrix | tuple[Matrix, Array]:
+    path: str | os.PathLike[str] | IO[Any], *, backend: str | Backend | None = None,
+    directed: bool | None = None, header: bool | None = None,
+    dup_op: BinaryOp | Monoid | str | None = None, renumber: bool = False,
+    columns: Sequence[str] | None = None, format: str | None = None,
+) -> Matrix | tuple[Matrix, Array]:  # fmt: skip
     """Return the graph in a file; its content decides the format, and then its name.
 
     Parameters

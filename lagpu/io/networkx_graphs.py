@@ -48,13 +48,9 @@ class Adjacency:
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.row_ptr))
 
     def matrix(
-        self,
-        weight: Any = None,
-        dup_op: Any = None,
-        backend: str | Backend | None = None,
-        *,
+        self, weight: Any = None, dup_op: Any = None, backend: str | Backend | None = None, *,
         numbers: bool = False,
-    ) -> Matrix:
+    ) -> Matrix:  # fmt: skip
         """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`."""
         # Without a weight each edge is True; with `numbers` True is 1, so that parallel edges
         # count.
@@ -168,16 +164,10 @@ def from_networkx(
 
 
 def from_networkx(
-    G: Any,
-    *,
-    weight: Any = None,
-    dup_op: Any = None,
-    nodelist: Iterable[Any] | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-    return_nodes: bool = False,
+    G: Any, *, weight: Any = None, dup_op: Any = None, nodelist: Iterable[Any] | None = None,
+    dtype: Any = None, name: str | None = None, return_nodes: bool = False,
     backend: str | Backend | None = None,
-) -> Matrix | tuple[Matrix, list[Any]]:
+) -> Matrix | tuple[Matrix, list[Any]]:  # fmt: skip
     """Return the adjacency matrix of a NetworkX graph, and the names of its vertices if asked.
 
     Parameters
@@ -232,12 +222,9 @@ def from_networkx(
 
 
 def to_networkx(
-    A: Matrix,
-    *,
-    directed: bool | None = None,
-    nodes: Iterable[Any] | None = None,
+    A: Matrix, *, directed: bool | None = None, nodes: Iterable[Any] | None = None,
     weight: str = "weight",
-) -> Any:
+) -> Any:  # fmt: skip
     """Return a matrix as a NetworkX graph.
 
     Parameters

@@ -376,16 +376,9 @@ class Edges(NamedTuple):
 
 
 def graph_of(
-    edges: Edges,
-    budget: Budget,
-    options: Options,
-    *,
-    held: int,
-    n: int = 0,
-    ids: Array | None = None,
-    undirected: bool = False,
-    part: str = "",
-) -> Parsed:
+    edges: Edges, budget: Budget, options: Options, *, held: int, n: int = 0,
+    ids: Array | None = None, undirected: bool = False, part: str = "",
+) -> Parsed:  # fmt: skip
     """Return the graph of some edges, after asking for the memory."""
     # Its ends are at least 0, and are renumbered here unless `ids` are given; `n` is the least
     # number of vertices, `held` the bytes that are allocated already and freed before a matrix is

@@ -88,16 +88,10 @@ def declared(name: str) -> Declared:
 
 
 def answers(
-    *,
-    name: str | None = None,
-    not_for: tuple[str, ...] = (),
-    text: tuple[str, ...] = (),
-    quick: bool = False,
-    short: bool = False,
-    by_level: bool = False,
-    iterator: bool = False,
+    *, name: str | None = None, not_for: tuple[str, ...] = (), text: tuple[str, ...] = (),
+    quick: bool = False, short: bool = False, by_level: bool = False, iterator: bool = False,
     **only: tuple[Any, ...],
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
+) -> Callable[[Callable[..., R]], Callable[..., R]]:  # fmt: skip
     """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses."""
     # The function is called with those of NetworkX' arguments that it names; others must have their
     # defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:

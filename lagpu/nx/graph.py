@@ -34,14 +34,9 @@ class Graph:
     __networkx_backend__ = "lagpu"
 
     def __init__(
-        self,
-        edges: Adjacency,
-        *,
-        directed: bool,
-        multigraph: bool,
-        whole: Any = None,
+        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None,
         origin: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.edges = edges
         self.whole, self.origin = whole, origin
         self._directed, self._multigraph = directed, multigraph
@@ -352,13 +347,9 @@ def labels_of(G: Graph, partition: Any) -> Array:
 
 
 def convert_from_nx(
-    graph: Any,
-    *,
-    edge_attrs: Mapping[Any, Any] | None = None,
-    preserve_edge_attrs: bool = False,
-    preserve_node_attrs: bool = False,
-    **_others: Any,
-) -> Graph:
+    graph: Any, *, edge_attrs: Mapping[Any, Any] | None = None, preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False, **_others: Any,
+) -> Graph:  # fmt: skip
     """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads."""
     # `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
     # short: NetworkX then runs its own function.

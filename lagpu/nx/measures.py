@@ -343,14 +343,9 @@ _COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}
 
 @answers(quick=True, dtype=_TYPES, multigraph_weight=(*_COMBINED,))
 def to_numpy_array(
-    G: Graph,
-    nodelist: Any,
-    dtype: Any,
-    order: Any,
-    multigraph_weight: Any,
-    weight: Any,
+    G: Graph, nodelist: Any, dtype: Any, order: Any, multigraph_weight: Any, weight: Any,
     nonedge: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     wanted = G.nodes if nodelist is None else nodelist
     unknown = set(wanted) - set(G)
     if unknown:

@@ -235,14 +235,9 @@ def lengths_matrix(G: Graph, weight: Any) -> Matrix:
 
 
 def _distances(
-    G: Graph,
-    starts: list[int],
-    weight: Any,
-    *,
-    cutoff: Any = None,
-    target: int | None = None,
+    G: Graph, starts: list[int], weight: Any, *, cutoff: Any = None, target: int | None = None,
     nearest: bool,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the vertices that are reached, the first ones first, and their distances, ascending.
 
     `nearest`: no length may be negative, as for Dijkstra's algorithm, which ends at a target.
@@ -272,13 +267,9 @@ def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> 
 
 
 def _routes(
-    G: Graph,
-    starts: list[int],
-    weight: Any,
-    reached: Array,
-    distances: Array,
+    G: Graph, starts: list[int], weight: Any, reached: Array, distances: Array,
     target: int | None = None,
-) -> dict[Any, list[Any]]:
+) -> dict[Any, list[Any]]:  # fmt: skip
     """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges."""
     # A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
     (rows, cols), values, n = G.along(), G.weights(weight), len(G)
@@ -318,14 +309,9 @@ def _followed(
 
 
 def _lengths_and_routes(
-    G: Graph,
-    starts: list[int],
-    target: Any,
-    weight: Any,
-    nearest: bool,
-    unreached: str,
+    G: Graph, starts: list[int], target: Any, weight: Any, nearest: bool, unreached: str,
     cutoff: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return distances and paths by nodes, or those of one node."""
     end = None if target is None else G.find(target)
     if target is not None and end is None:

@@ -360,15 +360,9 @@ def harmonic_centrality(G: Graph, nbunch: Any, distance: Any, sources: Any) -> d
 
 @answers()
 def pagerank(
-    G: Graph,
-    alpha: float,
-    personalization: Any,
-    max_iter: int,
-    tol: float,
-    nstart: Any,
-    weight: Any,
-    dangling: Any,
-) -> dict[Any, float]:
+    G: Graph, alpha: float, personalization: Any, max_iter: int, tol: float, nstart: Any,
+    weight: Any, dangling: Any,
+) -> dict[Any, float]:  # fmt: skip
     if personalization is not None and not sum(x for v, x in personalization.items() if v in G):
         raise ZeroDivisionError
     given = (
@@ -414,15 +408,9 @@ def eigenvector_centrality(
 
 @answers()
 def katz_centrality(
-    G: Graph,
-    alpha: float,
-    beta: Any,
-    max_iter: int,
-    tol: float,
-    nstart: Any,
-    normalized: bool,
+    G: Graph, alpha: float, beta: Any, max_iter: int, tol: float, nstart: Any, normalized: bool,
     weight: Any,
-) -> dict[Any, float]:
+) -> dict[Any, float]:  # fmt: skip
     try:
         begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
     except (TypeError, ValueError) as error:

@@ -636,12 +636,9 @@ class Trace(Observer):
         return table
 
     def to_html(
-        self,
-        path: str | Path | None = None,
-        *,
-        title: str = "Trace",
+        self, path: str | Path | None = None, *, title: str = "Trace",
         facts: Mapping[str, object] | None = None,
-    ) -> str | None:
+    ) -> str | None:  # fmt: skip
         """Return one self-contained HTML page: totals, a chart and a table to sort.
 
         It is written to the file `path` instead if that is given; `facts` are names and values to

@@ -251,13 +251,9 @@ def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _ratio(
-    rows: Sequence[Row],
-    of: str,
-    to: str,
-    least: float,
-    kind: str = "",
+    rows: Sequence[Row], of: str, to: str, least: float, kind: str = "",
     mean: str = "geometric mean",
-) -> tuple[str, str]:
+) -> tuple[str, str]:  # fmt: skip
     """Say how many times better one variant, maybe `BEST`, is than another."""
     found = []
     for by_name in _by_graph(rows).values():

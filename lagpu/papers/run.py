@@ -254,12 +254,9 @@ class Request:
 
 
 def run(
-    paper: Paper,
-    experiments: Sequence[Experiment],
-    request: Request,
-    say: Say = harness.silent,
+    paper: Paper, experiments: Sequence[Experiment], request: Request, say: Say = harness.silent,
     keep: harness.Keep = harness.silent,
-) -> tuple[Report, list[str]]:
+) -> tuple[Report, list[str]]:  # fmt: skip
     """Run some experiments of a paper; return the report, and why rows are not checked."""
     # `keep` is called with the report after each graph. In a row of an experiment `value` is in the
     # paper's metric, `reported` the paper's figure or None, `paper_size` its vertices and stored
@@ -322,13 +319,9 @@ class _Work:
     """One experiment: what is missing, what was refused."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        request: Request,
-        place: Backend,
-        known: dict[tuple[object, ...], Searched],
-        say: Say,
-    ) -> None:
+        self, experiment: Experiment, request: Request, place: Backend,
+        known: dict[tuple[object, ...], Searched], say: Say,
+    ) -> None:  # fmt: skip
         self._experiment, self._request, self._place = experiment, request, place
         self._known, self._say = known, say
         self._counter: EnergyCounter | None = None

@@ -189,12 +189,9 @@ class _Paged:
         raise NotImplementedError
 
     def to_html(
-        self,
-        path: str | Path | None = None,
-        *,
-        title: str = "Steps",
+        self, path: str | Path | None = None, *, title: str = "Steps",
         facts: Mapping[str, object] | None = None,
-    ) -> str | None:
+    ) -> str | None:  # fmt: skip
         """Return one self-contained HTML page that shows one step at a time, and prints all.
 
         It is written to the file `path` instead if that is given; `facts` are names and values to

@@ -511,13 +511,9 @@ Labels = tuple[str, ...]
 
 
 def page_of_runs(
-    runs: Mapping[Labels, Iterable[Step]],
-    title: str,
-    facts: Mapping[str, object] | None = None,
-    *,
-    names: Mapping[str, Labels] | None = None,
-    what: str = "page",
-) -> str:
+    runs: Mapping[Labels, Iterable[Step]], title: str, facts: Mapping[str, object] | None = None, *,
+    names: Mapping[str, Labels] | None = None, what: str = "page",
+) -> str:  # fmt: skip
     """Return a page that shows one step of a run at a time, and prints all of the first run."""
     # A run has a label for each option of `names`, from which a reader chooses. An error message
     # begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
