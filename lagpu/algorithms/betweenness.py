@@ -28,6 +28,8 @@ from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import progress
 from lagpu.loops.loop import loop, sweep
 
+__all__ = ["betweenness_centrality", "betweenness_estimate", "edge_betweenness_centrality"]
+
 Array = np.ndarray[Any, Any]
 
 # k x n matrices in use at the same time. FP64: paths, delta, share, pulled and frontier; INT32:
@@ -282,10 +284,8 @@ def _each(
     work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
 ) -> list[list[Array]]:
-    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes.
-
-    Otherwise each copy is freed before the next one is made.
-    """
+    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes."""
+    # Otherwise each copy is freed before the next one is made.
     numbers = range(len(shared.numbers))
     if not shared.apart or current_observer() is not None:
         return [shared.inside(partial(work, k, copy(k))) for k in numbers]
@@ -398,66 +398,48 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 
 def betweenness_centrality(
-    A: Matrix,
-    k: int | None = None,
-    normalized: bool = True,
-    *,
-    weight: bool = False,
-    endpoints: bool = False,
-    directed: bool | None = None,
-    sources: Any = None,
-    seed: int | random.Random | None = None,
-    batch: int | None = None,
-    one_degree: bool = False,
+    A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
+    endpoints: bool = False, directed: bool | None = None, sources: Any = None,
+    seed: int | random.Random | None = None, batch: int | None = None, one_degree: bool = False,
     pieces: int | None = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the share of shortest paths that lead through each vertex.
 
     Parameters
     ----------
     A : Matrix, (n, n)
-    k : int, optional
-        Estimate from this many sources chosen at random, 1 to n; by default all are used.
-    normalized : bool
-        Divide by the number of pairs of vertices that count; else a pair counts 1.
-    weight : bool
-        Whether values are lengths above 0; else each edge counts 1.
-    endpoints : bool
-        Whether a path leads through its own ends.
-    directed : bool, optional
-        If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
-        default True if the pattern is not symmetric.
-    sources : int or list of int, optional
-        Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
-    seed : int or random.Random, optional
-        Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
-        ``0 .. n-1``.
-    batch : int, optional
-        Sources at once, 1 or more; by default
+    k : int, optional. Estimate from this many sources chosen at random, 1 to n; by default all are
+        used.
+    normalized : bool. Divide by the number of pairs of vertices that count; else a pair counts 1.
+    weight : bool. Whether values are lengths above 0; else each edge counts 1.
+    endpoints : bool. Whether a path leads through its own ends.
+    directed : bool, optional. If False, (s, t) and (t, s) are one pair, which matters only without
+        `normalized`; by default True if the pattern is not symmetric.
+    sources : int or list of int, optional. Distinct vertices whose paths count, in place of `k`;
+        scaled as an estimate from these.
+    seed : int or random.Random, optional. Seed of the choice of sources, or what draws them;
+        NetworkX chooses the same for vertices ``0 .. n-1``.
+    batch : int, optional. Sources at once, 1 or more; by default
         ``lagpu.algorithms.betweenness.batch_size(A, sources)``, which suits the graph and the free
         memory of the backend. It changes only time, memory and rounding.
-    one_degree : bool
-        Fold branches that are trees into their roots first, whose part follows from their sizes:
-        no search begins in a branch or enters one. Of an undirected graph, with all sources. It
-        changes only time and rounding.
-    pieces : int, optional
-        On a grid, the number of pieces that share a copy of the graph, which is then a sub-cluster
-        with sources of its own; by default the smallest number that holds the graph. It changes
-        only time, memory and rounding.
+    one_degree : bool. Fold branches that are trees into their roots first, whose part follows from
+        their sizes: no search begins in a branch or enters one. Of an undirected graph, with all
+        sources. It changes only time and rounding.
+    pieces : int, optional. On a grid, the number of pieces that share a copy of the graph, which is
+        then a sub-cluster with sources of its own; by default the smallest number that holds the
+        graph. It changes only time, memory and rounding.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
+    Vector, (n,), FP64. Full. With ``k=1`` and without endpoints the source is NaN, as no pair
+        counts for it.
 
     Raises
     ------
-    InvalidValue
-        If a length is not above 0, or so small beside others that rounding loses those of a cycle;
-        or an edge has no reverse although ``directed=False`` or `one_degree`, which takes all
-        sources and no weights.
-    LimitExceeded
-        If there are more than 1.8e308 shortest paths to a vertex.
+    InvalidValue: if a length is not above 0, or so small beside others that rounding loses those of
+        a cycle; or an edge has no reverse although ``directed=False`` or `one_degree`, which takes
+        all sources and no weights.
+    LimitExceeded: if there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
@@ -510,32 +492,21 @@ def _weighted_sum(A: Matrix, sources: list[int], endpoints: bool) -> Vector:
 
 
 def betweenness_estimate(
-    A: Matrix,
-    k: int,
-    normalized: bool = True,
-    *,
-    endpoints: bool = False,
-    directed: bool | None = None,
-    seed: int | random.Random | None = None,
-    batch: int | None = None,
+    A: Matrix, k: int, normalized: bool = True, *, endpoints: bool = False,
+    directed: bool | None = None, seed: int | random.Random | None = None, batch: int | None = None,
     pieces: int | None = None,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
     Parameters
     ----------
-    A, k, normalized, endpoints, directed, seed, batch, pieces
-        As in `betweenness_centrality`.
+    A, k, normalized, endpoints, directed, seed, batch, pieces : as in `betweenness_centrality`,
+        with its errors.
 
     Returns
     -------
-    centrality, error : Vector, (n,), FP64
-        Full. The error is 0 where all sources that count were used, NaN where only one was used.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
+    centrality, error : Vector, (n,), FP64. Full. The error is 0 where all sources that count were
+        used, NaN where only one was used.
 
     Notes
     -----
@@ -580,13 +551,9 @@ def _scale(x: Vector, sources: list[int], factors: tuple[float, float]) -> None:
 
 
 def _sums(
-    A: Matrix,
-    sources: list[int],
-    endpoints: bool,
-    batch: int | None,
-    pieces: int | None,
+    A: Matrix, sources: list[int], endpoints: bool, batch: int | None, pieces: int | None,
     squares: bool,
-) -> list[Vector]:
+) -> list[Vector]:  # fmt: skip
     """Return the sums of the dependencies over the sources, and of their squares if wanted."""
 
     def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
@@ -648,32 +615,19 @@ def _by_vertex(x: Vector | Matrix) -> Any:
 
 
 def edge_betweenness_centrality(
-    A: Matrix,
-    k: int | None = None,
-    normalized: bool = True,
-    *,
-    weight: bool = False,
-    directed: bool | None = None,
-    sources: Any = None,
-    seed: int | random.Random | None = None,
-) -> Matrix:
+    A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
+    directed: bool | None = None, sources: Any = None, seed: int | random.Random | None = None,
+) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
     Parameters
     ----------
-    A, k, normalized, weight, directed, sources, seed
-        As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
-        of both directions.
+    A, k, normalized, weight, directed, sources, seed : as in `betweenness_centrality`, with its
+        errors. In an undirected graph both entries of an edge have the sum of both directions.
 
     Returns
     -------
-    Matrix, (n, n), FP64
-        An entry for each entry of `A`.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
+    Matrix, (n, n), FP64. An entry for each entry of `A`.
 
     Notes
     -----
@@ -716,9 +670,7 @@ def edge_betweenness_centrality(
 
 
 def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:
-    """Return a matrix with the value of each vertex in the vertex' column, in the level's row.
-
-    A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
-    """
+    """Return a matrix with the value of each vertex in the vertex' column, in the level's row."""
+    # A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
     rows, full = (x.ewise_union(zeros, binary.first, 0, 0).new() for x in (levels, values))
     return Matrix.from_csc(each, rows, full, nrows=each.size, like=each)

@@ -21,6 +21,13 @@ from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
 from lagpu.host import progress
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "center", "closeness_centrality", "degree_centrality", "diameter", "eccentricity",
+    "eigenvector_centrality", "harmonic_centrality", "hits", "in_degree_centrality",
+    "katz_centrality", "out_degree_centrality", "pagerank", "periphery", "pseudo_diameter",
+    "radius",
+]  # fmt: skip
+
 
 def closeness_centrality(
     A: Matrix, u: Any = None, distance: bool = False, wf_improved: bool = True
@@ -30,23 +37,19 @@ def closeness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    u : int or list of int, optional
-        Distinct vertices; by default all.
-    distance : bool
-        Whether values are lengths, 0 or more; else each edge counts 1.
-    wf_improved : bool
-        Multiply by the share of the other vertices that reach the vertex (Wasserman and Faust).
+    u : int or list of int, optional. Distinct vertices; by default all.
+    distance : bool. Whether values are lengths, 0 or more; else each edge counts 1.
+    wf_improved : bool. Multiply by the share of the other vertices that reach the vertex (Wasserman
+        and Faust).
 
     Returns
     -------
-    Vector, (n,), FP64
-        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
-        does or the sum is 0; an entry for each requested vertex.
+    Vector, (n,), FP64. ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if
+        only u itself does or the sum is 0; an entry for each requested vertex.
 
     Raises
     ------
-    InvalidValue
-        If a length is negative, or as `bellman_ford` refuses it.
+    InvalidValue: if a length is negative, or as `bellman_ford` refuses it.
 
     Notes
     -----
@@ -78,23 +81,14 @@ def harmonic_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    nbunch : int or list of int, optional
-        Distinct vertices; by default all.
-    distance : bool
-        Whether values are lengths, 0 or more; else each edge counts 1.
-    sources : int or list of int, optional
-        Distinct vertices whose distances count; by default all.
+    nbunch : int or list of int, optional. Distinct vertices; by default all.
+    distance : bool. As in `closeness_centrality`, with its errors.
+    sources : int or list of int, optional. Distinct vertices whose distances count; by default all.
 
     Returns
     -------
-    Vector, (n,), FP64
-        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each
-        requested vertex.
-
-    Raises
-    ------
-    InvalidValue
-        As `closeness_centrality`.
+    Vector, (n,), FP64. ``sum of 1 / distance`` from the sources at a distance above 0; an entry for
+        each requested vertex.
 
     Notes
     -----
@@ -154,22 +148,18 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-    v : int or list of int, optional
-        Distinct vertices; by default all.
-    weight : bool
-        Whether values are lengths, 0 or more; else each edge counts 1.
+    v : int or list of int, optional. Distinct vertices; by default all.
+    weight : bool. Whether values are lengths, 0 or more; else each edge counts 1.
 
     Returns
     -------
-    Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats
-        An entry for each requested vertex.
+    Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats. An entry for each requested
+        vertex.
 
     Raises
     ------
-    NoPath
-        If one of them does not reach every vertex.
-    InvalidValue
-        As `closeness_centrality`.
+    NoPath: if one of them does not reach every vertex.
+    InvalidValue: as `closeness_centrality`.
 
     Notes
     -----
@@ -202,22 +192,18 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j; n > 0.
-    weight : bool
-        As in `eccentricity`.
+    A : Matrix, (n, n). Entry (i, j) is the edge i -> j; n > 0.
+    weight : bool. As in `eccentricity`.
 
     Returns
     -------
-    int, or float if the lengths are floats
-        The largest eccentricity; of float lengths up to a few roundings, as the bounds have some.
+    int, or float if the lengths are floats. The largest eccentricity; of float lengths up to a few
+        roundings, as the bounds have some.
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue
-        If there is no vertex, or as `closeness_centrality`.
+    NoPath: if some vertex does not reach another one.
+    InvalidValue: if there is no vertex, or as `closeness_centrality`.
 
     Notes
     -----
@@ -257,20 +243,8 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
 def radius(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the least distance from a vertex to the vertex farthest from it.
 
-    Parameters
-    ----------
-    A, weight
-        As in `diameter`.
-
-    Returns
-    -------
-    int, or float if the lengths are floats
-        The least eccentricity.
-
-    Raises
-    ------
-    NoPath, InvalidValue
-        As `diameter`; the searches are those of `eccentricity`.
+    The result is an int, or a float if the lengths are floats. Arguments and errors are those of
+    `diameter`, the searches those of `eccentricity`.
 
     Examples
     --------
@@ -284,20 +258,8 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 def center(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is nearest.
 
-    Parameters
-    ----------
-    A, weight
-        As in `diameter`.
-
-    Returns
-    -------
-    Vector, (n,), BOOL
-        True where the eccentricity is the radius; no entry elsewhere.
-
-    Raises
-    ------
-    NoPath, InvalidValue
-        As `diameter`; the searches are those of `eccentricity`.
+    The result is a Vector, (n,), BOOL, True where the eccentricity is the radius, no entry
+    elsewhere. Arguments and errors are those of `diameter`, the searches those of `eccentricity`.
 
     Examples
     --------
@@ -311,20 +273,7 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is farthest.
 
-    Parameters
-    ----------
-    A, weight
-        As in `diameter`.
-
-    Returns
-    -------
-    Vector, (n,), BOOL
-        True where the eccentricity is the diameter; no entry elsewhere.
-
-    Raises
-    ------
-    NoPath, InvalidValue
-        As `diameter`; the searches are those of `eccentricity`.
+    As `center` where the eccentricity is the diameter, with the arguments of `diameter`.
 
     Examples
     --------
@@ -338,16 +287,9 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
 def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     """Return a large distance, and two vertices that far apart, by a few searches.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-    source : int
-        The vertex of the first search; vertices that it does not reach are ignored.
-
-    Returns
-    -------
-    length, begin, end : int
-        The distance from `begin` to `end`: at most the diameter, and in a tree the diameter.
+    The first search is from `source`; vertices that it does not reach are ignored. The result is
+    three int, ``(length, begin, end)``: the distance from begin to end is at most the diameter, and
+    in a tree the diameter.
 
     Notes
     -----
@@ -433,49 +375,36 @@ MOST = 1e-3  # the largest sum of changes, of ranks with sum 1, at which the ite
 
 
 def pagerank(
-    A: Matrix,
-    alpha: float = 0.85,
-    personalization: Weights | None = None,
-    max_iter: int = 100,
-    tol: float | None = 1e-6,
-    nstart: Weights | None = None,
-    weight: bool = True,
+    A: Matrix, alpha: float = 0.85, personalization: Weights | None = None, max_iter: int = 100,
+    tol: float | None = 1e-6, nstart: Weights | None = None, weight: bool = True,
     dangling: Weights | bool | None = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the PageRank of each vertex.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
-    alpha : float
-        Probability of following an edge, 0 to 1.
-    personalization : Vector or dict, optional
-        Weights >= 0 of the vertices at which a jump ends, 0 without an entry; by default equal.
-    max_iter : int
-        Largest number of iterations.
-    tol : float, optional
-        Stop when the sum of all changes is less than ``min(n * tol, 1e-3)``; None for exactly
-        `max_iter` iterations.
-    nstart : Vector or dict, optional
-        Weights of the first ranks; by default equal.
-    weight : bool
-        Whether values are weights; else each edge counts 1.
-    dangling : Vector, dict or False, optional
-        Weights of the vertices to which the walker goes from a vertex without edges out; by default
-        `personalization`. With False such a walker is lost.
+    A : Matrix, (n, n). Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
+    alpha : float. Probability of following an edge, 0 to 1.
+    personalization : Vector or dict, optional. Weights >= 0 of the vertices at which a jump ends, 0
+        without an entry; by default equal.
+    max_iter : int. Largest number of iterations.
+    tol : float, optional. Stop when the sum of all changes is less than ``min(n * tol, 1e-3)``;
+        None for exactly `max_iter` iterations.
+    nstart : Vector or dict, optional. Weights of the first ranks; by default equal.
+    weight : bool. Whether values are weights; else each edge counts 1.
+    dangling : Vector, dict or False, optional. Weights of the vertices to which the walker goes
+        from a vertex without edges out; by default `personalization`. With False such a walker is
+        lost.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full; the ranks have the sum 1, less what is lost.
+    Vector, (n,), FP64. Full; the ranks have the sum 1, less what is lost.
 
     Raises
     ------
-    NotConverged
-        If `max_iter` iterations are not enough.
-    InvalidValue
-        If a weight is negative, NaN or infinite, or the weights of an argument have the sum 0.
+    NotConverged: if `max_iter` iterations are not enough.
+    InvalidValue: if a weight is negative, NaN or infinite, or the weights of an argument have the
+        sum 0.
 
     Notes
     -----
@@ -619,38 +548,28 @@ def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
 
 
 def eigenvector_centrality(
-    A: Matrix,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    nstart: Weights | None = None,
+    A: Matrix, max_iter: int = 100, tol: float = 1e-6, nstart: Weights | None = None,
     weight: bool = True,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return the eigenvector centrality of each vertex: neighbours' centralities add up.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the weight of the edge i -> j; True counts 1.
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        Stop when the sum of all changes is less than ``n * tol``.
-    nstart : Vector or dict, optional
-        First numbers >= 0 of the vertices, 0 without an entry; by default equal.
-    weight : bool
-        Whether values are weights; else each edge counts 1.
+    A : Matrix, (n, n). Entry (i, j) is the weight of the edge i -> j; True counts 1.
+    max_iter : int. Largest number of iterations.
+    tol : float. Stop when the sum of all changes is less than ``n * tol``.
+    nstart : Vector or dict, optional. First numbers >= 0 of the vertices, 0 without an entry; by
+        default equal.
+    weight : bool. Whether values are weights; else each edge counts 1.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
+    Vector, (n,), FP64. Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
 
     Raises
     ------
-    NotConverged
-        If `max_iter` iterations are not enough.
-    InvalidValue
-        As `pagerank`; weights may be negative.
+    NotConverged: if `max_iter` iterations are not enough.
+    InvalidValue: as `pagerank`; weights may be negative.
 
     Notes
     -----
@@ -685,41 +604,29 @@ def eigenvector_centrality(
 
 
 def katz_centrality(
-    A: Matrix,
-    alpha: float = 0.1,
-    beta: float | Weights = 1.0,
-    max_iter: int = 1000,
-    tol: float = 1e-6,
-    nstart: Weights | None = None,
-    normalized: bool = True,
-    weight: bool = True,
-) -> Vector:
+    A: Matrix, alpha: float = 0.1, beta: float | Weights = 1.0, max_iter: int = 1000,
+    tol: float = 1e-6, nstart: Weights | None = None, normalized: bool = True, weight: bool = True,
+) -> Vector:  # fmt: skip
     """Return the Katz centrality of each vertex: walks to it, each edge damping by alpha.
 
     Parameters
     ----------
-    A, max_iter, tol, weight
-        As in `eigenvector_centrality`.
-    alpha : float
-        Damping; it converges if alpha is below 1 over the largest eigenvalue of `A`.
-    beta : float, Vector or dict
-        What each vertex begins with; a vertex without an entry begins with 0.
-    nstart : Vector or dict, optional
-        First numbers of the vertices, 0 without an entry; by default 0.
-    normalized : bool
-        Divide by the Euclidean length.
+    A, max_iter, tol, weight : as in `eigenvector_centrality`.
+    alpha : float. Damping; it converges if alpha is below 1 over the largest eigenvalue of `A`.
+    beta : float, Vector or dict. What each vertex begins with; a vertex without an entry begins
+        with 0.
+    nstart : Vector or dict, optional. First numbers of the vertices, 0 without an entry; by default
+        0.
+    normalized : bool. Divide by the Euclidean length.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full: ``x = alpha x (+.*) A + beta``.
+    Vector, (n,), FP64. Full: ``x = alpha x (+.*) A + beta``.
 
     Raises
     ------
-    NotConverged
-        If `max_iter` iterations are not enough, or alpha is too large.
-    InvalidValue
-        As `eigenvector_centrality`.
+    NotConverged: if `max_iter` iterations are not enough, or alpha is too large.
+    InvalidValue: as `eigenvector_centrality`.
 
     Notes
     -----
@@ -762,42 +669,31 @@ def katz_centrality(
 
 
 def hits(
-    A: Matrix,
-    max_iter: int = 100,
-    tol: float = 1e-8,
-    nstart: Weights | None = None,
-    normalized: bool = True,
-    weight: bool = True,
-) -> tuple[Vector, Vector]:
+    A: Matrix, max_iter: int = 100, tol: float = 1e-8, nstart: Weights | None = None,
+    normalized: bool = True, weight: bool = True,
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return hubs, which lead to good authorities, and authorities, to which good hubs lead.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
-    max_iter : int
-        Largest number of iterations.
-    tol : float
-        Stop when the sum of all changes of the hubs, which have the sum 1, is less than `tol`.
-    nstart : Vector or dict, optional
-        First hubs >= 0, 0 without an entry; by default equal.
-    normalized : bool
-        Divide both by their sums; else the authorities have Euclidean length 1, and the hubs are
-        their product with `A`.
-    weight : bool
-        Whether values are weights; else each edge counts 1.
+    A : Matrix, (n, n). Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
+    max_iter : int. Largest number of iterations.
+    tol : float. Stop when the sum of all changes of the hubs, which have the sum 1, is less than
+        `tol`.
+    nstart : Vector or dict, optional. First hubs >= 0, 0 without an entry; by default equal.
+    normalized : bool. Divide both by their sums; else the authorities have Euclidean length 1, and
+        the hubs are their product with `A`.
+    weight : bool. Whether values are weights; else each edge counts 1.
 
     Returns
     -------
-    hubs, authorities : Vector, (n,), FP64
-        Full: the singular vectors of the largest singular value.
+    hubs, authorities : Vector, (n,), FP64. Full: the singular vectors of the largest singular
+        value.
 
     Raises
     ------
-    NotConverged
-        If `max_iter` iterations are not enough.
-    InvalidValue
-        If there is no edge; or as `pagerank`.
+    NotConverged: if `max_iter` iterations are not enough.
+    InvalidValue: if there is no edge; or as `pagerank`.
 
     Notes
     -----
@@ -863,16 +759,9 @@ def _iteration(
 def degree_centrality(A: Matrix) -> Vector:
     """Return each vertex's share of the other vertices that an edge joins with it.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        If the pattern is symmetric an undirected graph, where a self-loop counts twice; else edges
-        in and out count, so a share may be up to 2.
-
-    Returns
-    -------
-    Vector, (n,), FP64
-        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. If
+    the pattern is symmetric the graph is undirected, and a self-loop counts twice; else edges in
+    and out count, so a share may be up to 2.
 
     Notes
     -----
@@ -893,15 +782,8 @@ def degree_centrality(A: Matrix) -> Vector:
 def in_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges into each vertex over the number of other vertices.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; a self-loop counts.
-
-    Returns
-    -------
-    Vector, (n,), FP64
-        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. A
+    self-loop counts.
 
     Examples
     --------
@@ -916,15 +798,7 @@ def in_degree_centrality(A: Matrix) -> Vector:
 def out_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges out of each vertex over the number of other vertices.
 
-    Parameters
-    ----------
-    A
-        As in `in_degree_centrality`.
-
-    Returns
-    -------
-    Vector, (n,), FP64
-        As `in_degree_centrality`.
+    As `in_degree_centrality`.
 
     Examples
     --------

@@ -26,37 +26,23 @@ from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.errors import CycleFound, InvalidValue, NoPath
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "bellman_ford", "delta_stepping", "find_negative_cycle", "floyd_warshall", "has_path",
+    "path_weight", "shortest_path", "sssp", "sssp_parents",
+]  # fmt: skip
+
 _WITHOUT = "Use bellman_ford without a limit."
 _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
 def sssp(
-    A: Matrix,
-    source: Any,
-    *,
-    delta: float | None = None,
-    limit: float | None = None,
+    A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
-) -> Vector:
+) -> Vector:  # fmt: skip
     """Return each vertex's distance from `source` over the weights of `A`.
 
-    Parameters
-    ----------
-    A, source, limit, target
-        As in `bellman_ford`.
-    delta : float, optional
-        Step of `delta_stepping`, which takes no limit and no target; by default the algorithm is
-        `bellman_ford`.
-
-    Returns
-    -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        As `bellman_ford` returns it.
-
-    Raises
-    ------
-    CycleFound, InvalidValue
-        As `bellman_ford` and `delta_stepping`.
+    As `bellman_ford`, with its arguments and errors; or, with a step `delta`, as `delta_stepping`,
+    which takes no limit and no target.
 
     Examples
     --------
@@ -78,29 +64,25 @@ def bellman_ford(
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j; True counts 1.
-    source : int or list of int
-        Vertices ``0 .. n-1``; the distance from several is that from the nearest of them.
-    limit : float, optional
-        Largest distance, 0 or more, of lengths of 0 or more: the search goes no farther.
-    target : int or list of int, optional
-        The search of lengths of 0 or more goes no farther than the nearest of these vertices.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j; True counts 1.
+    source : int or list of int. Vertices ``0 .. n-1``; the distance from several is that from the
+        nearest of them.
+    limit : float, optional. Largest distance, 0 or more, of lengths of 0 or more: the search goes
+        no farther.
+    target : int or list of int, optional. The search of lengths of 0 or more goes no farther than
+        the nearest of these vertices.
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        0 at the source; a vertex that cannot be reached, or is beyond the limit or farther than the
-        target, has no entry.
+    Vector, (n,), INT64, or FP64 if the weights are floats. 0 at the source; a vertex that cannot be
+        reached, or is beyond the limit or farther than the target, has no entry.
 
     Raises
     ------
-    CycleFound
-        If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
-        error has the vertices as ``cycle``.
-    InvalidValue
-        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit or a
-        target and a weight is negative.
+    CycleFound: if a cycle of negative length can be reached, or a cycle that rounding makes
+        negative; the error has the vertices as ``cycle``.
+    InvalidValue: if a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a
+        limit or a target and a weight is negative.
 
     Notes
     -----
@@ -155,21 +137,18 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 
     Parameters
     ----------
-    A, source
-        As in `bellman_ford`, but lengths are 0 or more.
-    delta : float, optional
-        Vertices whose distances differ by at most `delta` are relaxed together; by default eight
-        times the largest weight over the mean degree (docs/design/algorithms.md).
+    A, source : as in `bellman_ford`, but lengths are 0 or more.
+    delta : float, optional. Vertices whose distances differ by at most `delta` are relaxed
+        together; by default eight times the largest weight over the mean degree
+        (docs/design/algorithms.md).
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats
-        As `bellman_ford` returns it.
+    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
 
     Raises
     ------
-    InvalidValue
-        If a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
+    InvalidValue: if a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
 
     Notes
     -----
@@ -219,34 +198,27 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 
 
 def sssp_parents(
-    A: Matrix,
-    source: Any,
-    *,
-    delta: float | None = None,
-    limit: float | None = None,
+    A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return distances and parents of a tree of shortest paths from `source` over the weights.
 
     Parameters
     ----------
-    A, source, delta, limit, target
-        As in `sssp`.
+    A, source, delta, limit, target : as in `sssp`.
 
     Returns
     -------
-    distances : Vector, (n,), INT64, or FP64 if the weights are floats
-        As `sssp` returns it.
-    parents : Vector, (n,), INT32, or INT64 if n > 2**31
-        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
-        is its own parent. Exactly the vertices with a distance have one.
+    distances : Vector, (n,), INT64, or FP64 if the weights are floats. As `sssp` returns it.
+    parents : Vector, (n,), INT32, or INT64 if n > 2**31. The vertex before each vertex on a
+        shortest path, of these one with fewest edges; a source is its own parent. Exactly the
+        vertices with a distance have one.
 
     Raises
     ------
-    CycleFound
-        As `sssp`.
-    InvalidValue
-        As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
+    CycleFound: as `sssp`.
+    InvalidValue: as `sssp`; or if negative lengths are rounded so that no path is as long as its
+        distance.
 
     Notes
     -----
@@ -301,23 +273,10 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
 def path_weight(A: Matrix, path: Any) -> int | float:
     """Return the length of a path over the weights of `A`.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j; True counts 1.
-    path : list of int
-        Vertices, each joined to the next one; a vertex and an edge may occur again.
-
-    Returns
-    -------
-    int, or float if the weights are floats
-        The sum from the first edge to the last one, rounded as in `sssp`; 0 for fewer than two
-        vertices.
-
-    Raises
-    ------
-    NoPath
-        If there is no edge between two consecutive vertices.
+    The result is an int, or a float if the weights are floats, for a list of vertices, each joined
+    to the next one; a vertex and an edge may occur again. The sum from the first edge to the last
+    one, rounded as in `sssp`; 0 for fewer than two vertices. `NoPath` if there is no edge between
+    two consecutive vertices.
 
     Notes
     -----
@@ -351,23 +310,19 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j.
-    source : int or list of int, optional
-        Only cycles that these vertices reach count; by default all do.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j.
+    source : int or list of int, optional. Only cycles that these vertices reach count; by default
+        all do.
 
     Returns
     -------
-    list of int, or None
-        Each vertex once; an edge leads from the last one to the first. A negative self-loop is a
-        cycle of one vertex.
+    list of int, or None. Each vertex once; an edge leads from the last one to the first. A negative
+        self-loop is a cycle of one vertex.
 
     Raises
     ------
-    CycleFound
-        If rounding makes a cycle negative whose length is 0 or more.
-    InvalidValue
-        As `bellman_ford`.
+    CycleFound: if rounding makes a cycle negative whose length is 0 or more.
+    InvalidValue: as `bellman_ford`.
 
     Notes
     -----
@@ -396,20 +351,18 @@ def floyd_warshall(A: Matrix) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j, which may be negative; True counts 1.
+    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j, which may be negative; True
+        counts 1.
 
     Returns
     -------
-    Matrix, (n, n), INT64, or FP64 if the weights are floats
-        Entry (i, j) is the distance from i to j, 0 on the diagonal; no entry without a path.
+    Matrix, (n, n), INT64, or FP64 if the weights are floats. Entry (i, j) is the distance from i to
+        j, 0 on the diagonal; no entry without a path.
 
     Raises
     ------
-    CycleFound
-        If there is a cycle of negative length.
-    InvalidValue
-        As `bellman_ford`.
+    CycleFound: if there is a cycle of negative length.
+    InvalidValue: as `bellman_ford`.
 
     Notes
     -----
@@ -480,12 +433,10 @@ def _step(A: Matrix, delta: Any) -> Any:
 
 
 def _relax_further(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
-    """Relax on after n rounds; return the converged distances, (n,), and a negative cycle or [].
-
-    Stores which vertex decreased the distance of each vertex. If these links close a cycle, its
-    length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
-    there may be no cycle, and they converge.
-    """
+    """Relax on after n rounds; return the converged distances, (n,), and a negative cycle or []."""
+    # Stores which vertex decreased the distance of each vertex. If these links close a cycle, its
+    # length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
+    # there may be no cycle, and they converge.
     rows, cols, lengths = A.to_coo()
     reached = np.zeros(A.nrows, bool)
     reached[distances.to_coo()[0]] = True
@@ -545,30 +496,24 @@ def shortest_path(
     Parameters
     ----------
     A : Matrix, (n, n)
-    source, target : int
-        Vertices ``0 .. n-1``.
-    weight : bool
-        Whether values are lengths, as in `bellman_ford`; else each edge counts 1. `path_weight`
-        returns the length of the path.
-    method : str, optional
-        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all vertices
-        that the source reaches; by default ``"single"`` on backends that fuse loops.
+    source, target : int. Vertices ``0 .. n-1``.
+    weight : bool. Whether values are lengths, as in `bellman_ford`; else each edge counts 1.
+        `path_weight` returns the length of the path.
+    method : str, optional. ``"bidirectional"``, searches from both ends, or ``"single"``, one
+        search of all vertices that the source reaches; by default ``"single"`` on backends that
+        fuse loops.
 
     Returns
     -------
-    list of int
-        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
-        the target.
+    list of int. One of the paths with fewest edges, or with `weight` of least length; ``[source]``
+        if it is the target.
 
     Raises
     ------
-    NoPath
-        If there is no path.
-    InvalidValue
-        If there is a method although there are weights, which always take one search; and as
-        `sssp_parents`.
-    CycleFound
-        If a cycle of negative length can be reached.
+    NoPath: if there is no path.
+    InvalidValue: if there is a method although there are weights, which always take one search; and
+        as `sssp_parents`.
+    CycleFound: if a cycle of negative length can be reached.
 
     Notes
     -----
@@ -603,15 +548,7 @@ def shortest_path(
 def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:
     """Return True if there is a path from `source` to `target`.
 
-    Parameters
-    ----------
-    A, source, target, method
-        As in `shortest_path`.
-
-    Returns
-    -------
-    bool
-        True for a vertex and itself.
+    As `shortest_path`, with its arguments; True for a vertex and itself.
 
     Examples
     --------

@@ -16,23 +16,28 @@ from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import CycleFound, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "average_clustering", "bipartite_sides", "clustering", "connected_components", "core_number",
+    "is_bipartite", "k_core", "maximal_independent_set", "square_clustering",
+    "strongly_connected_components", "topological_levels", "topological_order", "transitivity",
+    "triangle_centrality", "triangle_count", "triangles",
+]  # fmt: skip
+
 
 def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     """Return for each vertex the least vertex of its connected component.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction: the components of a directed
-        graph are the weak ones.
-    method : str
-        "fastsv": all components at once, by hooking and shortcutting.
-        "bfs": one breadth-first search per component; for few components of small diameter.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction: the components
+        of a directed graph are the weak ones.
+    method : str. "fastsv": all components at once, by hooking and shortcutting. "bfs": one
+        breadth-first search per component; for few components of small diameter.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        Two vertices have the same label if and only if a path joins them.
+    Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if and only if a
+        path joins them.
 
     Notes
     -----
@@ -81,14 +86,8 @@ def _one_by_one(A: Matrix) -> Vector:
 def strongly_connected_components(A: Matrix) -> Vector:
     """Return for each vertex the least vertex of its strongly connected component.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-
-    Returns
-    -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        Two vertices have the same label if and only if each reaches the other.
+    The result is a Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if
+    and only if each reaches the other.
 
     Notes
     -----
@@ -157,15 +156,14 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction.
 
     Returns
     -------
-    sides : Vector, (n,), INT32, or None
-        0 or 1 at each vertex, 0 at the least one of a component; every edge joins a 0 and a 1.
-    odd_cycle : list of int, or None
-        Vertices of a cycle of odd length, if there is one; a self-loop is the shortest.
+    sides : Vector, (n,), INT32, or None. 0 or 1 at each vertex, 0 at the least one of a component;
+        every edge joins a 0 and a 1.
+    odd_cycle : list of int, or None. Vertices of a cycle of odd length, if there is one; a
+        self-loop is the shortest.
 
     Notes
     -----
@@ -204,15 +202,7 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 def is_bipartite(A: Matrix) -> bool:
     """Return True if the vertices have two sides such that each edge joins one with the other.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        As in `bipartite_sides`.
-
-    Returns
-    -------
-    bool
-        True if `bipartite_sides` returns sides, False if it returns an odd cycle.
+    True if `bipartite_sides` returns sides, False if it returns an odd cycle.
 
     Examples
     --------
@@ -269,19 +259,9 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-
-    Returns
-    -------
-    Vector, (n,), INT32
-        Full; an edge leads to a higher level, and level 0 has no edge in.
-
-    Raises
-    ------
-    CycleFound
-        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
+    The result is a full Vector, (n,), INT32; an edge leads to a higher level, and level 0 has no
+    edge in. `CycleFound` if there is a cycle; its vertices are the attribute ``cycle`` of the
+    error.
 
     Notes
     -----
@@ -315,19 +295,8 @@ def topological_levels(A: Matrix) -> Vector:
 def topological_order(A: Matrix) -> Vector:
     """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-
-    Returns
-    -------
-    Vector, (n,), INT64
-        Entry k is the k-th vertex, sorted by level and then by number.
-
-    Raises
-    ------
-    CycleFound
-        As `topological_levels`.
+    The result is a Vector, (n,), INT64, with the k-th vertex as entry k, sorted by level and then
+    by number. Errors are those of `topological_levels`.
 
     Examples
     --------
@@ -343,18 +312,9 @@ def topological_order(A: Matrix) -> Vector:
 def core_number(A: Matrix) -> Vector:
     """Return for each vertex the largest k such that it is in the k-core.
 
-    The k-core is the largest subgraph in which every vertex has degree >= k.
-
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; self-loops do not count. The degree in a graph
-        that is not symmetric is the number of edges in and out.
-
-    Returns
-    -------
-    Vector, (n,), INT32
-        Full.
+    The result is a full Vector, (n,), INT32. The k-core is the largest subgraph in which every
+    vertex has degree >= k. Self-loops do not count; in a graph that is not symmetric edges in and
+    out do.
 
     Notes
     -----
@@ -386,19 +346,9 @@ def core_number(A: Matrix) -> Vector:
 def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -> Vector:
     """Return the vertices of the k-core.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        As in `core_number`.
-    k : int, optional
-        Least degree; by default the largest k with a core.
-    core_number : Vector, (n,), optional
-        The result of `core_number` for `A`, so that it is not computed again.
-
-    Returns
-    -------
-    Vector, (n,), BOOL
-        True at the vertices of the core; no entry elsewhere.
+    The result is a Vector, (n,), BOOL, True at the vertices of the core, no entry elsewhere. By
+    default `k` is the largest with a core; `core_number` is the result of that function for `A`, so
+    that it is not computed again.
 
     Examples
     --------
@@ -442,22 +392,20 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
-    nodes : int or list of int, optional
-        Distinct vertices that must be members, not joined by an edge; none by default.
-    seed : int, optional
-        Seed of the scores.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
+        not count.
+    nodes : int or list of int, optional. Distinct vertices that must be members, not joined by an
+        edge; none by default.
+    seed : int, optional. Seed of the scores.
 
     Returns
     -------
-    Vector, (n,), BOOL
-        True at the members; no entry elsewhere. The same on every backend for one seed.
+    Vector, (n,), BOOL. True at the members; no entry elsewhere. The same on every backend for one
+        seed.
 
     Raises
     ------
-    InvalidValue
-        If an edge joins two of `nodes`.
+    InvalidValue: if an edge joins two of `nodes`.
 
     Notes
     -----
@@ -528,21 +476,8 @@ _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 def triangle_count(A: Matrix) -> int:
     """Return the number of triangles of an undirected graph.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
-        count.
-
-    Returns
-    -------
-    int
-        0 or more.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
+    Entries (i, j) and (j, i) of any values are the edge between i and j, and `InvalidValue` is
+    raised if there is but one; self-loops do not count.
 
     Notes
     -----
@@ -562,22 +497,8 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), INT64
-        An entry for each requested vertex.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
+    As `triangle_count`, for distinct `nodes`, by default all: the result is a Vector, (n,), INT64,
+    with an entry for each.
 
     Examples
     --------
@@ -596,24 +517,20 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j; self-loops do not count. An undirected graph has each edge
-        in both directions.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
-    weight : bool
-        A triangle counts as the geometric mean of its weights, over the largest weight of the
-        graph; else it counts 1.
+    A : Matrix, (n, n). Entry (i, j) is the edge i -> j; self-loops do not count. An undirected
+        graph has each edge in both directions.
+    nodes : int or list of int, optional. Distinct vertices; by default all.
+    weight : bool. A triangle counts as the geometric mean of its weights, over the largest weight
+        of the graph; else it counts 1.
 
     Returns
     -------
-    Vector, (n,), FP64
-        An entry for each requested vertex; 0 where there are fewer than two neighbours.
+    Vector, (n,), FP64. An entry for each requested vertex; 0 where there are fewer than two
+        neighbours.
 
     Raises
     ------
-    InvalidValue
-        If weights are NaN or infinite, or none is above 0.
+    InvalidValue: if weights are NaN or infinite, or none is above 0.
 
     Notes
     -----
@@ -666,22 +583,8 @@ def average_clustering(
 ) -> float:
     """Return the mean clustering coefficient of vertices.
 
-    Parameters
-    ----------
-    A, nodes, weight
-        As in `clustering`.
-    count_zeros : bool
-        Whether to include vertices without a triangle.
-
-    Returns
-    -------
-    float
-        0 to 1; 0 if no vertex counts.
-
-    Raises
-    ------
-    InvalidValue
-        As `clustering`.
+    The result is a float, 0 to 1, with the arguments and errors of `clustering`; 0 if no vertex
+    counts. Vertices without a triangle count if `count_zeros`.
 
     Examples
     --------
@@ -698,16 +601,8 @@ def average_clustering(
 def transitivity(A: Matrix) -> float:
     """Return the share of joined pairs among all pairs of a common neighbour; 0 if there are none.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        As in `clustering`; of a directed graph the pairs are ordered, of vertices to which edges
-        lead from a common one, as in NetworkX.
-
-    Returns
-    -------
-    float
-        0 to 1.
+    The result is a float, 0 to 1. Of a directed graph, as in `clustering`, the pairs are ordered,
+    of vertices to which edges lead from a common one, as in NetworkX.
 
     Notes
     -----
@@ -735,19 +630,13 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
+    A : Matrix, (n, n). As in `triangle_count`.
 
     Returns
     -------
-    Vector, (n,), FP64
-        Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
-        neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
+    Vector, (n,), FP64. Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u)
+        over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
+        0 without triangles.
 
     Notes
     -----
@@ -779,22 +668,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of squares among those that the neighbours of each vertex could close.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        As in `triangle_count`.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), FP64
-        An entry for each requested vertex; 0 where no square is possible.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
+    As `triangles`, in FP64: an entry for each requested vertex, 0 where no square is possible.
 
     Notes
     -----
@@ -827,11 +701,9 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
 
 def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
-    """Return the edges to earlier vertices, and those to later ones, in some order of vertices.
-
-    Where few vertices have most of the edges they are the last ones: then no vertex has edges to
-    many later ones. None where no vertex has many edges, so that half of them saves nothing.
-    """
+    """Return the edges to earlier vertices, and those to later ones, in some order of vertices."""
+    # Where few vertices have most of the edges they are the last ones: then no vertex has edges to
+    # many later ones. None where no vertex has many edges, so that half of them saves nothing.
     degree = A.reduce_rowwise("plus").new(name="degree")
     largest = degree.reduce("max").new().value or 0
     if largest <= _SHORT:

@@ -30,29 +30,19 @@ from lagpu.dtypes import BOOL, INT32, INT64
 from lagpu.errors import InvalidValue
 from lagpu.loops.loop import loop
 
+__all__ = [
+    "ego_graph", "k_hop_sizes", "k_truss", "largest_component", "maximal_matching",
+    "minimum_spanning_forest",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 
 
 def k_truss(A: Matrix, k: int) -> Matrix:
     """Return the k-truss: the largest subgraph with each edge in k - 2 or more of its triangles.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
-        count.
-    k : int
-        0 or more.
-
-    Returns
-    -------
-    Matrix, (n, n)
-        The entries of `A` that are in the truss.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
+    The result is a Matrix, (n, n), with the entries of `A` in the truss; `k` is 0 or more, and `A`
+    as in `triangle_count`.
 
     Notes
     -----
@@ -78,18 +68,9 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     """Return the vertices of the largest connected component.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    strong : bool
-        Whether the vertices of a component reach each other; otherwise edges count both ways.
-
-    Returns
-    -------
-    Vector, (n,), BOOL
-        True at its vertices, no entry elsewhere. Of components of one size, that of the least
-        vertex.
+    The result is a Vector, (n,), BOOL, True at its vertices, no entry elsewhere: of components of
+    one size, that of the least vertex. If `strong`, the vertices of a component reach each other;
+    otherwise edges count both ways.
 
     Notes
     -----
@@ -109,40 +90,28 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
 
 
 def ego_graph(
-    A: Matrix,
-    n: int,
-    radius: float = 1,
-    *,
-    center: bool = True,
-    undirected: bool = False,
+    A: Matrix, n: int, radius: float = 1, *, center: bool = True, undirected: bool = False,
     weight: bool = False,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the subgraph of the vertices near one vertex.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j.
-    n : int
-        The vertex.
-    radius : float
-        Largest distance of a vertex, 0 or more.
-    center : bool
-        Whether the vertex itself is in the subgraph.
-    undirected : bool
-        Whether paths follow edges in both directions.
-    weight : bool
-        Whether values are lengths, none negative; otherwise each edge has length 1.
+    A : Matrix, (n, n). Entry (i, j) is the edge i -> j.
+    n : int. The vertex.
+    radius : float. Largest distance of a vertex, 0 or more.
+    center : bool. Whether the vertex itself is in the subgraph.
+    undirected : bool. Whether paths follow edges in both directions.
+    weight : bool. Whether values are lengths, none negative; otherwise each edge has length 1.
 
     Returns
     -------
-    Matrix, (n, n)
-        The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
+    Matrix, (n, n). The entries of `A` whose row and column are near. `neighborhood` returns the
+        vertices.
 
     Raises
     ------
-    InvalidValue
-        If a length is negative.
+    InvalidValue: if a length is negative.
 
     Notes
     -----
@@ -174,19 +143,8 @@ def ego_graph(
 def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     """Return how many other vertices are at most `k` edges from each vertex.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    k : int
-        Radius, 0 or more.
-    nodes : int or list of int, optional
-        Distinct vertices; by default all.
-
-    Returns
-    -------
-    Vector, (n,), INT64
-        An entry for each requested vertex.
+    The result is a Vector, (n,), INT64, with an entry for each of some distinct `nodes`, by default
+    all; `k` is 0 or more.
 
     Notes
     -----
@@ -226,10 +184,9 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
 
 def _listed(A: Matrix, key: Callable[[Array, Array], Array]) -> tuple[Vector, Vector]:
-    """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key.
-
-    ``key(edge, value)`` is the key of each entry, from the number of its edge in the order of rows.
-    """
+    """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key."""
+    # ``key(edge, value)`` is the key of each entry, from the number of its edge in the order of
+    # rows.
     i, j, values = A.select("offdiag").new().to_coo()
     low, high = np.minimum(i, j), np.maximum(i, j)
     by_rows = np.lexsort((i > j, high, low))
@@ -260,22 +217,18 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of one value are the edge between i and j and its weight, of any
-        sign; self-loops do not count.
-    maximum : bool
-        Whether the trees are those of largest weight.
+    A : Matrix, (n, n). Entries (i, j) and (j, i) of one value are the edge between i and j and its
+        weight, of any sign; self-loops do not count.
+    maximum : bool. Whether the trees are those of largest weight.
 
     Returns
     -------
-    Matrix, (n, n)
-        The entries of `A` that are in the forest. Of edges of one weight the first in the order of
-        rows is preferred, so there is one answer.
+    Matrix, (n, n). The entries of `A` that are in the forest. Of edges of one weight the first in
+        the order of rows is preferred, so there is one answer.
 
     Raises
     ------
-    InvalidValue
-        If an entry has no reverse of the same value, or is NaN.
+    InvalidValue: if an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----
@@ -338,25 +291,21 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
-    order : str
-        Which edges are preferred: "random" ones; those of large "weight", which makes the sum of
-        weights at least half of the largest possible; or the first in the order of "rows", as in
-        NetworkX.
-    seed : int, optional
-        Seed of the random order.
+    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
+        not count.
+    order : str. Which edges are preferred: "random" ones; those of large "weight", which makes the
+        sum of weights at least half of the largest possible; or the first in the order of "rows",
+        as in NetworkX.
+    seed : int, optional. Seed of the random order.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31
-        The other end of each vertex's edge; no entry if it has none. The same on every backend for
-        one seed.
+    Vector, (n,), INT32, or INT64 if n > 2**31. The other end of each vertex's edge; no entry if it
+        has none. The same on every backend for one seed.
 
     Raises
     ------
-    InvalidValue
-        If for "weight" an entry has no reverse of the same value, or is NaN.
+    InvalidValue: if for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

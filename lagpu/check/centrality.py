@@ -12,6 +12,11 @@ from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, wei
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
+__all__ = [
+    "check_betweenness", "check_degree_centrality", "check_diameter", "check_edge_betweenness",
+    "check_eigenvector", "check_hits", "check_katz", "check_pagerank", "check_remoteness",
+]  # fmt: skip
+
 Rows = tuple[Array, Array, Array]  # of some vertices: numbers, distances (or NaN), path counts
 
 _WORD = 64  # sources that a word has a bit for
@@ -26,37 +31,18 @@ DIAMETER_RULES = ("the diameter is the largest of all distances",)
 
 
 def check_remoteness(
-    A: Any,
-    values: Any,
-    of: Literal["eccentricity", "closeness", "harmonic"],
-    *,
-    vertices: Any = None,
-    wf_improved: bool = True,
-    weight: bool = False,
-    rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+    A: Any, values: Any, of: Literal["eccentricity", "closeness", "harmonic"], *,
+    vertices: Any = None, wf_improved: bool = True, weight: bool = False, rel_tol: float = 1e-9,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove eccentricities, closeness or harmonic centralities, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    values : result, (n,)
-        Value of each vertex.
-    of : str
-        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": the
-        definitions in `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality``, from the
-        distances to a vertex.
-    vertices : list of int, optional
-        The requested vertices; by default all. Others may have a value.
-    wf_improved : bool
-        As given to ``closeness_centrality``.
-    weight : bool
-        Whether values of `A` are lengths; else each edge counts 1.
-    rel_tol : float
-        Relative tolerance of the values.
+    `values`, (n,), has the value of each vertex: `of` is "eccentricity", the largest distance from
+    a vertex, or "closeness" or "harmonic", as defined in `lagpu.algorithms.closeness_centrality`
+    and ``harmonic_centrality``, from the distances to a vertex. `vertices` is a list of the
+    requested ones, by default all; others may have a value. `wf_improved` is as given to
+    ``closeness_centrality``; `weight` says whether values of `A` are lengths, else each edge counts
+    1; `rel_tol` is the relative tolerance of the values.
 
-    Notes
-    -----
     Plain searches, many at a time, count the vertices at each distance; with lengths, plain
     relaxation over all edges from each vertex.
     """
@@ -102,17 +88,8 @@ def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Ar
 def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[str, ...]:
     """Prove that a number is the diameter of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    diameter : int or float
-        The number; of float lengths up to 1e-9 of it.
-    weight : bool
-        Whether values of `A` are lengths; else each edge counts 1.
-
-    Notes
-    -----
-    Plain searches from all vertices count the vertices at each distance, as in `check_remoteness`.
+    `weight` says whether values of `A` are lengths, else each edge counts 1; of float lengths an
+    error of 1e-9 is allowed. Plain searches from all vertices, as in `check_remoteness`.
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A, values=weight)
     largest, source = -1.0, 0
@@ -178,42 +155,20 @@ BETWEENNESS_RULES = (
 
 
 def check_betweenness(
-    A: Any,
-    centrality: Any,
-    *,
-    normalized: bool = True,
-    endpoints: bool = False,
-    directed: bool = True,
-    weight: bool = False,
-    sources: Any = None,
-    error: Any = None,
+    A: Any, centrality: Any, *, normalized: bool = True, endpoints: bool = False,
+    directed: bool = True, weight: bool = False, sources: Any = None, error: Any = None,
     rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; small, since all pairs take ``n**3`` steps.
-    centrality : result, (n,)
-        Centrality of each vertex.
-    normalized, endpoints, directed, weight
-        As given to `lagpu.algorithms.betweenness_centrality`.
-    sources : list of int, optional
-        The sources of an estimate; by default all vertices.
-    error : result, (n,), optional
-        The standard errors, as `lagpu.algorithms.betweenness_estimate` returns them; they may be
-        off by a millionth of the largest centrality, since squares are subtracted.
-    rel_tol : float
-        Relative tolerance of the centralities.
+    `A` is small, since all pairs take ``n**3`` steps; `centrality`, (n,), has the number of each
+    vertex up to the relative tolerance `rel_tol`; `normalized`, `endpoints`, `directed` and
+    `weight` are as given to `lagpu.algorithms.betweenness_centrality`. `sources` is a list of the
+    sources of an estimate, by default all vertices; `error`, (n,), has the standard errors as
+    `lagpu.algorithms.betweenness_estimate` returns them, which may be off by a millionth of the
+    largest centrality, since squares are subtracted. Without `error` the first two of
+    `BETWEENNESS_RULES` are returned.
 
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
-
-    Notes
-    -----
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
     paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
     distances and paths; nothing is accumulated backward. With lengths, plain relaxation gives
@@ -245,28 +200,14 @@ def check_betweenness(
 
 
 def check_edge_betweenness(
-    A: Any,
-    centrality: Any,
-    *,
-    normalized: bool = True,
-    directed: bool = True,
-    weight: bool = False,
-    sources: Any = None,
-    rel_tol: float = 1e-9,
-) -> tuple[str, ...]:
+    A: Any, centrality: Any, *, normalized: bool = True, directed: bool = True,
+    weight: bool = False, sources: Any = None, rel_tol: float = 1e-9,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities of edges, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See `check_betweenness`.
-    centrality : Matrix or SciPy sparse array, (n, n)
-        Centrality of each entry of `A`.
-    normalized, directed, weight, sources, rel_tol
-        As in `check_betweenness`.
+    `centrality` is a Matrix or a SciPy sparse array, (n, n), with the number of each entry of `A`;
+    the rest is as in `check_betweenness`.
 
-    Notes
-    -----
     A shortest path from s to t leads along u -> v if dist(s, u) + 1 + dist(v, t) = dist(s, t), or
     with the edge's length in place of 1.
     """
@@ -344,18 +285,12 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
 
 
 def _shares(
-    edges: Slices,
-    ways: tuple[Array, Array, Any],
-    sources: Array,
-    weight: bool,
-    rel_tol: float,
+    edges: Slices, ways: tuple[Array, Array, Any], sources: Array, weight: bool, rel_tol: float,
     at_ends: bool,
-) -> Array:
-    """Return the sum over targets of the share of shortest paths along each way, (m, k).
-
-    A way leads from a vertex to another one, or to itself with length 0. The k columns are those of
-    the sources. With `at_ends` paths count that begin or end with the way.
-    """
+) -> Array:  # fmt: skip
+    """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
+    # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
+    # of the sources. With `at_ends` paths count that begin or end with the way.
     (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.n)
     require((16 * edges.n + 8 * len(begin)) * len(sources), "check: distances from the sources")
     found = np.zeros((len(begin), len(sources)))
@@ -434,33 +369,17 @@ PAGERANK_RULES = (
 
 
 def check_pagerank(
-    A: Any,
-    ranks: Any,
-    alpha: float = 0.85,
-    *,
-    personalization: Any = None,
-    tol: float | None = 1e-6,
-    weight: bool = True,
-    dangling: Any = None,
-    max_iter: int = 100,
-) -> tuple[str, ...]:
+    A: Any, ranks: Any, alpha: float = 0.85, *, personalization: Any = None,
+    tol: float | None = 1e-6, weight: bool = True, dangling: Any = None, max_iter: int = 100,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that ranks are PageRanks up to a tolerance, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights >= 0.
-    ranks : result, (n,)
-        Rank of each vertex.
-    alpha, personalization, tol, weight, dangling, max_iter
-        As given to `lagpu.algorithms.pagerank`.
+    `A` is a Matrix or a SciPy sparse array, (n, n), of weights >= 0; `ranks`, (n,), has the rank of
+    each vertex; the options are as given to `lagpu.algorithms.pagerank`.
 
-    Notes
-    -----
-    Without a tolerance the steps are made again from equal ranks, and may differ by rounding.
-    With one the rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks
-    that one step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with
-    sum 1.
+    Without a tolerance the steps are made again from equal ranks, and may differ by rounding. With
+    one the rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks that
+    one step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with sum 1.
     """
     proof = Proof("check_pagerank", PAGERANK_RULES, A, values=True)
     rank, n = proof.full(ranks, "ranks", "rank", lambda x: x >= 0), proof.n
@@ -529,17 +448,9 @@ def check_eigenvector(
 ) -> tuple[str, ...]:
     """Prove that numbers are an eigenvector of unit length up to a tolerance, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights.
-    centrality : result, (n,)
-        Number of each vertex.
-    tol, weight
-        As given to `lagpu.algorithms.eigenvector_centrality`.
+    `A` is a Matrix or a SciPy sparse array, (n, n), of weights; `centrality`, (n,), has the number
+    of each vertex; `tol` and `weight` are as given to `lagpu.algorithms.eigenvector_centrality`.
 
-    Notes
-    -----
     A vector that one step ``x + x A``, over its length, does not move is an eigenvector. In a
     strongly connected graph of positive weights only that of the largest eigenvalue has no sign
     change (Perron and Frobenius). The step after one that moves the vector by r moves it by at most
@@ -557,26 +468,14 @@ def check_eigenvector(
 
 
 def check_katz(
-    A: Any,
-    centrality: Any,
-    alpha: float = 0.1,
-    *,
-    beta: Any = 1.0,
-    tol: float = 1e-6,
-    normalized: bool = True,
-    weight: bool = True,
-) -> tuple[str, ...]:
+    A: Any, centrality: Any, alpha: float = 0.1, *, beta: Any = 1.0, tol: float = 1e-6,
+    normalized: bool = True, weight: bool = True,
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are Katz centralities up to a tolerance, or raise.
 
-    Parameters
-    ----------
-    A, centrality
-        As in `check_eigenvector`.
-    alpha, beta, tol, normalized, weight
-        As given to `lagpu.algorithms.katz_centrality`.
+    `A` and `centrality` are as in `check_eigenvector`, the options as given to
+    `lagpu.algorithms.katz_centrality`.
 
-    Notes
-    -----
     ``x - alpha x A`` must be beta, or a multiple of it where lengths are made 1: this system has
     one solution if alpha is below 1 over the largest eigenvalue.
     """
@@ -596,18 +495,10 @@ def check_katz(
 def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) -> tuple[str, ...]:
     """Prove that numbers are hubs and authorities up to a tolerance, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are weights >= 0.
-    found : tuple of two results, (n,)
-        Hubs and authorities, each with the sum 1.
-    tol, weight
-        As given to `lagpu.algorithms.hits`.
-
-    Notes
-    -----
-    As in `check_eigenvector`: hubs are an eigenvector of A A', authorities of A' A.
+    `A` is a Matrix or a SciPy sparse array, (n, n), of weights >= 0; `found` has hubs and
+    authorities, (n,), each with the sum 1; `tol` and `weight` are as given to
+    `lagpu.algorithms.hits`. As in `check_eigenvector`: hubs are an eigenvector of A A', authorities
+    of A' A.
     """
     proof = Proof("check_hits", VECTOR_RULES, A, values=True)
     along, out = _products(proof.edges, weight)
@@ -654,14 +545,9 @@ def check_degree_centrality(
 ) -> tuple[str, ...]:
     """Prove that numbers are degrees over n - 1, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    centrality : result, (n,)
-        Share of each vertex; one rounding is allowed.
-    kind : str
-        "in", "out", or "all": both in a directed graph; in an undirected one a self-loop counts
-        twice, as it has two ends.
+    `centrality`, (n,), has the share of each vertex; one rounding is allowed. `kind` is "in",
+    "out", or "all": both in a directed graph; in an undirected one a self-loop counts twice, as it
+    has two ends.
     """
     proof = Proof("check_degree_centrality", DEGREE_RULES, A)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n

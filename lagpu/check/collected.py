@@ -17,6 +17,13 @@ from scipy.sparse import csgraph
 from lagpu.check.graph import Array, Proof, both_ends
 from lagpu.errors import InvalidValue
 
+__all__ = [
+    "check_communities", "check_contraction", "check_ego_graph", "check_k_hop_sizes",
+    "check_k_truss", "check_label_propagation", "check_laplacian", "check_largest_component",
+    "check_matching", "check_modularity", "check_reciprocity", "check_similarity",
+    "check_spanning_forest",
+]  # fmt: skip
+
 Places = dict[tuple[Any, Any], Any]  # the values of entries by row and column
 
 TRUSS_RULES = (
@@ -90,17 +97,11 @@ def _places(A: Any, names: Any = None, *, values: bool = True) -> Places:
 
 
 def _compare(
-    proof: Proof,
-    found: Places,
-    right: Places,
-    rules: tuple[int, int] = (0, 0),
-    tol: float = 0,
+    proof: Proof, found: Places, right: Places, rules: tuple[int, int] = (0, 0), tol: float = 0,
     missing: Any = None,
-) -> None:
-    """Raise for the first entry that breaks a rule: of the places, or of the values there.
-
-    Without an entry there is the value `missing`, if there is one.
-    """
+) -> None:  # fmt: skip
+    """Raise for the first entry that breaks a rule: of the places, or of the values there."""
+    # Without an entry there is the value `missing`, if there is one.
     for place in sorted(found.keys() | right.keys()):
         x, wanted = found.get(place, missing), right.get(place, missing)
         if x is None or wanted is None:
@@ -112,17 +113,9 @@ def _compare(
 def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
     """Prove that a graph is the k-truss of another, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    truss : graph, (n, n)
-        The entries of the truss.
-    k : int
-        An edge is in k - 2 triangles of the truss or more.
+    `A` is symmetric, and its self-loops do not count; `truss` is a graph, (n, n), with the entries
+    of the truss, whose edges are in k - 2 of its triangles or more.
 
-    Notes
-    -----
     Edges are removed one by one, whichever comes first, and sets of neighbours are intersected.
     Source: Cohen 2008.
     """
@@ -144,17 +137,9 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
 def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tuple[str, ...]:
     """Prove that a graph is a spanning forest of least weight of another, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; symmetric, with weights, and self-loops do not count.
-    forest : graph, (n, n)
-        The entries of the forest.
-    maximum : bool
-        Whether the weight is the largest.
+    `A` is symmetric, with weights, and its self-loops do not count; `forest` is a graph, (n, n),
+    with the entries of the forest; `maximum` says whether its weight is the largest.
 
-    Notes
-    -----
     All spanning forests of least weight have the same sorted weights; SciPy finds one of them. The
     weights are replaced by their places in order, on which the forest depends alone.
     """
@@ -183,12 +168,8 @@ def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tupl
 def check_matching(A: Any, mates: Any) -> tuple[str, ...]:
     """Prove that vertices are matched along edges, and that no edge can be added, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter, and self-loops do not count.
-    mates : result, (n,)
-        The other end of each vertex's edge.
+    Directions of the edges of `A` do not matter, and self-loops do not count; `mates`, (n,), has
+    the other end of each vertex's edge.
     """
     proof = Proof("check_matching", MATCHING_RULES, A)
     mate, matched = proof.dense(mates, "mates")
@@ -209,16 +190,10 @@ def check_similarity(
 ) -> tuple[str, ...]:
     """Prove that numbers are the similarities of pairs of vertices, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    found : Matrix or SciPy sparse array, (n, n)
-        The number of each pair; an error of 1e-12 of it is allowed.
-    pairs : list of pairs of int, optional
-        By default all pairs of two vertices with a common neighbour.
-    kind : str
-        As in `lagpu.algorithms.similarity`.
+    `A` is symmetric, and its self-loops do not count; `found` is a Matrix or a SciPy sparse array,
+    (n, n), with the number of each pair up to an error of 1e-12. `pairs` is a list of pairs of int,
+    by default all pairs of two vertices with a common neighbour; `kind` is as in
+    `lagpu.algorithms.similarity`.
     """
     proof = Proof("check_similarity", SIMILARITY_RULES, A)
     near = _near(undirected(proof))
@@ -247,12 +222,8 @@ def _inverse(x: float) -> float:
 def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
     """Prove that shares are the reciprocities of the vertices or the graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    share : result, (n,), or float
-        The share of each vertex that has an edge; or of all edges, where self-loops have no
-        reverse.
+    `share`, (n,), has the share of each vertex that has an edge; or it is a float, that of all
+    edges, where self-loops have no reverse.
     """
     proof = Proof("check_reciprocity", RECIPROCITY_RULES, A)
     edges = whole(proof)
@@ -275,14 +246,9 @@ def check_laplacian(
 ) -> tuple[str, ...]:
     """Prove that a matrix is the Laplacian matrix of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With values. It takes memory for all pairs of vertices.
-    found : Matrix or SciPy sparse array, (n, n)
-        An error of 1e-9 is allowed.
-    weight, normalized
-        As in `lagpu.algorithms.laplacian_matrix`.
+    `A` has values, and takes memory for all pairs of vertices; `found` is a Matrix or a SciPy
+    sparse array, (n, n), up to an error of 1e-9; `weight` and `normalized` are as in
+    `lagpu.algorithms.laplacian_matrix`.
     """
     proof = Proof("check_laplacian", LAPLACIAN_RULES, A, values=weight)
     edges = whole(proof).toarray().astype(float)
@@ -300,16 +266,8 @@ def check_ego_graph(
 ) -> tuple[str, ...]:
     """Prove that a graph is the part of another near a vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With values; each edge has length 1.
-    n : int
-        The vertex.
-    found : graph, (n, n)
-        The part, with values.
-    radius, center, undirected
-        As in `lagpu.algorithms.ego_graph`.
+    `A` has values, and each edge has length 1; `found` is the part near the vertex `n`, a graph,
+    (n, n), with values; `radius`, `center` and `undirected` are as in `lagpu.algorithms.ego_graph`.
     """
     proof = Proof("check_ego_graph", NEAR_RULES, A, n, values=True)
     edges = whole(proof).tocoo()
@@ -328,13 +286,7 @@ def check_ego_graph(
 def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
     """Prove that numbers are those of the other vertices within k edges, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    k : int
-        Radius.
-    sizes : result, (n,)
-        Numbers of all vertices, or of some.
+    `sizes`, (n,), has the numbers of all vertices, or of some.
     """
     proof = Proof("check_k_hop_sizes", SIZE_RULES, A)
     size, present = proof.dense(sizes, "sizes")
@@ -349,13 +301,8 @@ def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
 def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tuple[str, ...]:
     """Prove that vertices are the largest component of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    members : result, (n,)
-        An entry for each member; of components of one size, those of the one with the least vertex.
-    strong : bool
-        Whether components are strong.
+    `members`, (n,), has an entry for each member: of components of one size, those of the one with
+    the least vertex. `strong` says whether components are strong.
     """
     proof = Proof("check_largest_component", LARGEST_RULES, A)
     edges = whole(proof)
@@ -372,15 +319,9 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
 def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[str, ...]:
     """Prove that a graph is the quotient of another by labels, values added, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With values; one rounding of each sum is allowed.
-    labels : result, (n,)
-        The label of each vertex.
-    quotient : Matrix or SciPy sparse array, (k, k)
-    names : result, (k,)
-        The label of each vertex of the quotient.
+    `A` has values, and one rounding of each sum is allowed; `labels`, (n,), has the label of each
+    vertex; `quotient` is a Matrix or a SciPy sparse array, (k, k), and `names`, (k,), has the label
+    of each of its vertices.
     """
     proof = Proof("check_contraction", CONTRACTION_RULES, A, values=True)
     label = proof.full(labels, "labels", "label")
@@ -416,26 +357,14 @@ def _expected(
 
 
 def check_modularity(
-    A: Any,
-    labels: Any,
-    found: float,
-    *,
-    weight: bool = True,
-    resolution: float = 1,
+    A: Any, labels: Any, found: float, *, weight: bool = True, resolution: float = 1,
     directed: bool | None = None,
-) -> tuple[str, ...]:
+) -> tuple[str, ...]:  # fmt: skip
     """Prove that a number is the modularity of communities, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With values. It takes memory for all pairs of vertices.
-    labels : result, (n,)
-        The community of each vertex.
-    found : float
-        The number; an error of 1e-9 is allowed.
-    weight, resolution, directed
-        As in `lagpu.algorithms.modularity`.
+    `A` has values, and takes memory for all pairs of vertices; `labels`, (n,), has the community of
+    each vertex; `found` is the number up to an error of 1e-9; `weight`, `resolution` and `directed`
+    are as in `lagpu.algorithms.modularity`.
     """
     proof, edges, pairs = _expected(A, weight, "check_modularity", MODULARITY_RULES, directed)
     label = proof.full(labels, "labels", "label")
@@ -450,16 +379,9 @@ def check_communities(
 ) -> tuple[str, ...]:
     """Prove that communities are those at which a method that joins them may end, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See `check_modularity`; symmetric.
-    labels : result, (n,)
-        The least vertex of each vertex's community.
-    weight, resolution
-        As in `check_modularity`.
-    threshold : float
-        The gain of joining two communities that may be left.
+    `A` is symmetric, else as in `check_modularity`, as are `weight` and `resolution`; `labels`,
+    (n,), has the least vertex of each vertex's community; `threshold` is the gain of joining two
+    communities that may be left.
     """
     proof = Proof("check_communities", COMMUNITY_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)
@@ -482,14 +404,8 @@ def check_label_propagation(
 ) -> tuple[str, ...]:
     """Prove that labels are those of label propagation, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With values.
-    labels : result, (n,)
-        Labels; those of every vertex are computed again by plain loops.
-    colors, max_iter, weight
-        As in `lagpu.algorithms.label_propagation`.
+    `A` has values; `labels`, (n,), are computed again by plain loops; `colors`, `max_iter` and
+    `weight` are as in `lagpu.algorithms.label_propagation`.
     """
     proof = Proof("check_label_propagation", PROPAGATION_RULES, A, values=True)
     given = proof.full(labels, "labels", "label")

@@ -26,6 +26,8 @@ from lagpu.host.columns import distinct, listed
 from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
+__all__ = ["CheckReport", "Pattern"]
+
 Array = np.ndarray[Any, Any]
 Lookup = tuple[Array, Array]  # of each vertex: its value, and whether it has one
 
@@ -61,14 +63,9 @@ class Slice:
     """
 
     def __init__(
-        self,
-        n: int,
-        col_ptr: Array,
-        row_idx: Array,
-        rows: Array | None = None,
-        cols: Array | None = None,
-        values: Array | None = None,
-    ) -> None:
+        self, n: int, col_ptr: Array, row_idx: Array, rows: Array | None = None,
+        cols: Array | None = None, values: Array | None = None,
+    ) -> None:  # fmt: skip
         self._n = n
         self.col_ptr, self.row_idx, self.values = col_ptr, row_idx, values
         self._rows, self._cols = rows, cols
@@ -290,10 +287,8 @@ class Slices:
         return np.asarray(np.logical_or.reduce([found for (found,) in self.gather(look)]))
 
     def search(self, sources: Array) -> Array:
-        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path.
-
-        A plain breadth-first search, which shares nothing with those that are checked.
-        """
+        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path."""
+        # A plain breadth-first search, which shares nothing with those that are checked.
         unreached = self.n + 1
         level = np.full(self.n, unreached, np.int32 if unreached < 2**31 - 1 else np.int64)
         frontier, depth = distinct(sources), 0
@@ -324,10 +319,8 @@ class Slices:
         return distance
 
     def joined(self) -> Array:
-        """Return the least vertex of each vertex's weak component, (n,).
-
-        SciPy finds the components of each slice, and then of the stars that these leave.
-        """
+        """Return the least vertex of each vertex's weak component, (n,)."""
+        # SciPy finds the components of each slice, and then of the stars that these leave.
         if self.parts is None:
             return self.own[0].joined()
         label, nothing = np.arange(self.n), np.zeros(0, np.int64)
@@ -373,10 +366,8 @@ class Slices:
 
 
 def _mixed(x: Array) -> Array:
-    """Return 64 bits that look random for each of some numbers.
-
-    Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
-    """
+    """Return 64 bits that look random for each of some numbers."""
+    # Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ x >> np.uint64(31))
@@ -403,15 +394,11 @@ class CheckReport:
 
     Attributes
     ----------
-    rules : tuple of str
-        The rules that hold.
-    reached : int
-        Reached vertices, the source among them.
-    depth : int
-        Largest level.
-    edges : int
-        Edges of the reached part: in a symmetric matrix each undirected edge once, else each stored
-        entry of a reached row. This is the m of Graph500's TEPS.
+    rules : tuple of str. The rules that hold.
+    reached : int. Reached vertices, the source among them.
+    depth : int. Largest level.
+    edges : int. Edges of the reached part: in a symmetric matrix each undirected edge once, else
+        each stored entry of a reached row. This is the m of Graph500's TEPS.
     """
 
     rules: tuple[str, ...]
@@ -427,23 +414,19 @@ class Pattern:
 
     Parameters
     ----------
-    A : graph, (n, n)
-        See `lagpu.check`.
-    symmetric : bool, optional
-        Whether each edge has its reverse, which is believed. By default the edges are compared with
-        their reverses when a check needs to know, which takes longer than a check.
+    A : graph, (n, n). See `lagpu.check`.
+    symmetric : bool, optional. Whether each edge has its reverse, which is believed. By default the
+        edges are compared with their reverses when a check needs to know, which takes longer than a
+        check.
 
     Attributes
     ----------
-    n : int
-        Number of vertices.
-    slices : Slices
-        The edges: in one slice, or on each piece of a grid its own.
+    n : int. Number of vertices.
+    slices : Slices. The edges: in one slice, or on each piece of a grid its own.
 
     Raises
     ------
-    DimensionMismatch, IndexOutOfBound
-        If the graph is not square, or a row is outside.
+    DimensionMismatch, IndexOutOfBound: if the graph is not square, or a row is outside.
     """
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:
@@ -473,14 +456,9 @@ class Proof:
     """
 
     def __init__(
-        self,
-        name: str,
-        rules: tuple[str, ...],
-        A: Any,
-        source: int | None = None,
-        *,
+        self, name: str, rules: tuple[str, ...], A: Any, source: int | None = None, *,
         values: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.rules = name, rules
         if values:
             self.edges = weighted(A)
@@ -507,16 +485,11 @@ class Proof:
         raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
 
     def refuse(
-        self,
-        rule: int,
-        bad: Array,
-        describe: Callable[[int], str],
+        self, rule: int, bad: Array, describe: Callable[[int], str],
         place: Callable[[int], str] = "vertex {}".format,
-    ) -> None:
-        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule.
-
-        `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
-        """
+    ) -> None:  # fmt: skip
+        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule."""
+        # `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
         count = int(np.count_nonzero(bad))
         if count:
             v = int(np.argmax(bad))
@@ -555,13 +528,9 @@ class Proof:
         return dense, present
 
     def full(
-        self,
-        result: Any,
-        name: str,
-        word: str,
-        valid: Callable[[Array], Array] | None = None,
+        self, result: Any, name: str, word: str, valid: Callable[[Array], Array] | None = None,
         rule: int = 0,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         """Return the value of each vertex, (n,); every vertex must have a valid one."""
         values, present = self.dense(result, name)
         bad = ~present if valid is None else ~(present & valid(values))
@@ -597,10 +566,8 @@ class Proof:
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
-        """Return with how many others an edge joins each vertex, (n,); both ways if directed.
-
-        ``of(own, other)`` says which edges count; self-loops never do.
-        """
+        """Return with how many others an edge joins each vertex, (n,); both ways if directed."""
+        # ``of(own, other)`` says which edges count; self-loops never do.
 
         def counted(e: Edges) -> Array:
             return np.asarray(of(e.end, e.begin) & (e.begin != e.end), np.int64)

@@ -12,6 +12,12 @@ import scipy.sparse as sp
 from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice
 from lagpu.errors import CheckFailed, DimensionMismatch
 
+__all__ = [
+    "check_distances", "check_floyd_warshall", "check_k_hop", "check_levels", "check_levels_joint",
+    "check_levels_multi", "check_negative_cycle", "check_parents", "check_parents_multi",
+    "check_paths", "check_route", "check_sssp_parents",
+]  # fmt: skip
+
 LEVEL_RULES = (
     "the source has level 0",
     "levels are whole numbers 0 .. n-1",
@@ -23,17 +29,8 @@ LEVEL_RULES = (
 def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
     """Prove that levels are the distances from a source, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    source : int
-        ``0 <= source < n``.
-    levels : result, (n,)
-        Level of each reached vertex.
-
-    Notes
-    -----
-    The rules of `LEVEL_RULES` suffice. Let dist be the true distance.
+    `levels`, (n,), has the level of each reached vertex. The rules of `LEVEL_RULES` suffice. Let
+    dist be the true distance.
 
     - By rules 1 and 3, and induction along a shortest path, a vertex at distance d has a level, and
       it is <= d.
@@ -100,23 +97,14 @@ PARENT_RULES = (
 def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> CheckReport:
     """Prove that parents are a breadth-first tree from a source, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    source : int
-        ``0 <= source < n``.
-    parents : result, (n,)
-        Parent of each reached vertex; the source is its own parent.
-    levels : result, (n,), optional
-        If given, they must be the depths of the tree.
+    `parents`, (n,), has the parent of each reached vertex; the source is its own parent. `levels`,
+    (n,), if given, must be the depths of the tree.
 
-    Notes
-    -----
     The rules of `PARENT_RULES`, numbered as in the Graph500 specification, and applied along the
     edges of a directed graph, suffice: by 1 each vertex of the tree has a depth, and by 5 the
     source reaches it in as many steps; by 3 and 4, which are rule 3 of `check_levels` for depths,
-    not in fewer, and no reachable vertex is left out. So a parent on an unreached vertex breaks
-    1 or 5: the chain of parents does not end at the source, or is not a path.
+    not in fewer, and no reachable vertex is left out. So a parent on an unreached vertex breaks 1
+    or 5: the chain of parents does not end at the source, or is not a path.
     """
     proof = Proof("check_parents", PARENT_RULES, A, source)
     parent, present = proof.at_source(parents, "parents", "parent", proof.source)
@@ -191,19 +179,10 @@ PATH_RULES = (
 def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckReport:
     """Prove that counts are the numbers of shortest paths from a source, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; parallel edges do not exist, so a path is a sequence of vertices.
-    source : int
-        ``0 <= source < n``.
-    paths : result, (n,)
-        Count of each reached vertex, of any whole or floating-point type.
-    levels : result, (n,), optional
-        Distances, which are proved first; by default a plain search computes them.
+    `paths`, (n,), has the count of each reached vertex, of any whole or floating-point type: a path
+    is a sequence of vertices, since parallel edges do not exist. `levels`, (n,), are distances,
+    which are proved first; by default a plain search computes them.
 
-    Notes
-    -----
     The last three of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an
     edge from a vertex one level up, and by induction over levels the counts there are right.
     Integers are compared exactly, a sum beyond 64 bits included. A float may differ from the sum
@@ -272,18 +251,9 @@ def _sums(proof: Proof, level: Array, count: Array) -> Array:
 def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, ...]:
     """Prove that each row of a matrix has the distances from its source, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    sources : list of int, (k,)
-        Row r belongs to ``sources[r]``.
-    levels : Matrix or SciPy sparse array, (k, n)
-        Level of each reached vertex; a stored zero is a level.
-
-    Returns
-    -------
-    tuple of CheckReport
-        The report of `check_levels` for each row.
+    Row r belongs to ``sources[r]``; `levels` is a Matrix or a SciPy sparse array, (k, n), with the
+    level of each reached vertex, where a stored zero is a level. Returns the report of
+    `check_levels` for each row.
     """
     return _rows(check_levels, "check_levels_multi", A, sources, levels)
 
@@ -291,17 +261,7 @@ def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, 
 def check_parents_multi(A: Any, sources: Any, parents: Any) -> tuple[CheckReport, ...]:
     """Prove that each row of a matrix is a breadth-first tree from its source, or raise.
 
-    Parameters
-    ----------
-    A, sources
-        As in `check_levels_multi`.
-    parents : Matrix or SciPy sparse array, (k, n)
-        Parent of each reached vertex; a stored zero is a parent.
-
-    Returns
-    -------
-    tuple of CheckReport
-        The report of `check_parents` for each row.
+    As `check_levels_multi`, for `check_parents`; a stored zero is a parent.
     """
     return _rows(check_parents, "check_parents_multi", A, sources, parents)
 
@@ -348,19 +308,9 @@ def check_levels_joint(
 ) -> tuple[str, ...]:
     """Prove that levels are the distances from the nearest of some vertices, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    sources : list of int
-        Vertices ``0 .. n-1``.
-    levels : result, (n,)
-        Level of each reached vertex.
-    k : int, optional
-        The largest level; vertices farther away have none.
-
-    Notes
-    -----
-    The rules suffice by the proof in `check_levels`, with "the sources" for "the source".
+    `levels`, (n,), has the level of each reached vertex; with `k`, vertices farther away than that
+    have none. The rules suffice by the proof in `check_levels`, with "the sources" for "the
+    source".
     """
     proof = Proof("check_levels_joint", JOINT_RULES, A)
     chosen = proof.vertices(sources, "a source is outside")
@@ -380,19 +330,7 @@ def check_levels_joint(
 def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     """Prove that vertices are those k edges from the nearest of some vertices, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    sources : list of int
-        Vertices ``0 .. n-1``.
-    k : int
-        The distance.
-    members : result, (n,)
-        An entry for each member.
-
-    Notes
-    -----
-    A plain search computes the distances.
+    `members`, (n,), has an entry for each member. A plain search computes the distances.
     """
     proof = Proof("check_k_hop", HOP_RULES, A)
     chosen = proof.vertices(sources, "a source is outside")
@@ -420,24 +358,11 @@ DISTANCE_RULES = (
 def check_distances(A: Any, source: Any, distances: Any, limit: float = math.inf) -> CheckReport:
     """Prove that distances are the lengths of shortest paths from a source, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are lengths, zero included.
-    source : int or list of int
-        Vertices ``0 .. n-1``; the distances from several are those from the nearest of them.
-    distances : result, (n,)
-        Distance of each reached vertex.
-    limit : float
-        Largest distance: a vertex that is farther away must have none.
+    `A` is a Matrix or a SciPy sparse array, (n, n), of lengths, zero included; `source` is a
+    vertex, or a list of vertices, and then the nearest counts; `distances`, (n,), has the distance
+    of each reached vertex, and none of a vertex farther away than `limit`. The `depth` of the
+    report is the largest number of edges of a shortest path, counting the path with fewest.
 
-    Returns
-    -------
-    CheckReport
-        `depth` is the largest number of edges of a shortest path, counting the path with fewest.
-
-    Notes
-    -----
     The rules of `DISTANCE_RULES` suffice: by 1 and 4 every distance is the length of a walk from
     the source, so it is not too small; by 1, 2 and 3, and induction along any walk, it is not too
     large, and no reachable vertex is left out. A sum of floats is rounded once, and compared
@@ -510,15 +435,9 @@ def check_sssp_parents(
 ) -> CheckReport:
     """Prove that distances are right and parents a tree of shortest paths, or raise.
 
-    Parameters
-    ----------
-    A, source, distances, limit
-        As in `check_distances`.
-    parents : result, (n,)
-        Parent of each vertex with a distance.
+    `parents`, (n,), has the parent of each vertex with a distance; the rest is as in
+    `check_distances`.
 
-    Notes
-    -----
     The rules of `TREE_RULES` suffice: by the last two a chain of parents, read backward, is a path
     from a source whose length is the distance, which the first four prove. Without the last one
     edges of length 0 could close a cycle of parents.
@@ -553,19 +472,10 @@ FLOYD_RULES = ("a row has the distances from its vertex, and no other entry",)
 def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tuple[str, ...]:
     """Prove that a matrix has the distances between all vertices, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        As in `check_distances`; small, since each row takes a relaxation.
-    distances : Matrix, (n, n)
-        The distances; a stored zero is one.
-    rel_tol : float
-        Tolerance of float lengths, over the largest of the row: sums depend on their order.
-        Distances of integers must be exact.
-
-    Notes
-    -----
-    Plain relaxation over all edges computes each row.
+    `A` is as in `check_distances`, small, since each row takes a plain relaxation over all edges;
+    `distances` is a Matrix, (n, n), where a stored zero is a distance. Those of integers must be
+    exact; `rel_tol` is the tolerance of float ones, over the largest of the row: sums depend on
+    their order.
     """
     proof = Proof("check_floyd_warshall", FLOYD_RULES, A, values=True)
     found = np.full((proof.n, proof.n), np.inf)
@@ -593,15 +503,9 @@ CYCLE_RULES = (
 def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
     """Prove that a cycle has a negative length, or for None that there is none, or raise.
 
-    Parameters
-    ----------
-    A : Matrix or SciPy sparse array, (n, n)
-        Entries are lengths.
-    cycle : list of int, or None
-        Vertices, each once; an edge leads from the last one to the first.
+    `A` is a Matrix or a SciPy sparse array, (n, n), of lengths; `cycle` is a list of vertices, each
+    once, and an edge leads from the last one to the first.
 
-    Notes
-    -----
     Around a cycle potentials cancel, so if each edge's length is at least the difference of its
     ends' potentials, no cycle is negative (Johnson 1977). Plain relaxation from all vertices finds
     potentials within n rounds if there are some.
@@ -657,19 +561,8 @@ def check_route(
 ) -> tuple[str, ...]:
     """Prove that vertices are a shortest path, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        With `weight` as in `check_distances`.
-    source, target : int
-        The ends of the path.
-    route : list of int
-        The vertices of the path.
-    weight : bool
-        Whether values are lengths, which are summed from the source on; else each edge counts 1.
-
-    Notes
-    -----
+    `route` is a list of the vertices from `source` to `target`. With `weight` the values of `A` are
+    lengths, as in `check_distances`, which are summed from the source on; else each edge counts 1.
     A plain search, or plain relaxation over all edges, computes the distance.
     """
     proof = Proof("check_route", ROUTE_RULES, A, source, values=weight)

@@ -11,6 +11,13 @@ from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, com
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import distinct, listed
 
+__all__ = [
+    "check_clustering", "check_components", "check_core_numbers", "check_independent_set",
+    "check_k_core", "check_odd_cycle", "check_sides", "check_square_clustering",
+    "check_topological_levels", "check_topological_order", "check_transitivity",
+    "check_triangle_centrality", "check_triangle_count", "check_triangles",
+]  # fmt: skip
+
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
     "a label is the least vertex with this label",
@@ -21,25 +28,15 @@ COMPONENT_RULES = (
 def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str, ...]:
     """Prove that labels name the connected components of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    labels : result, (n,)
-        The least vertex of each vertex's component.
-    strong : bool
-        Whether components are strong: sets of vertices that reach each other. Weak components are
-        joined by edges in either direction.
+    `labels`, (n,), has the least vertex of each vertex's component. Components are weak, joined by
+    edges in either direction, or `strong`: sets of vertices that reach each other.
 
-    Notes
-    -----
     Weak components are computed again: SciPy finds those of the edges of each slice, which are
-    united.
-
-    Strong ones are proved. All vertices of a label are in one component: along edges between
-    vertices of one label, one search from all vertices that are a label finds every vertex, and so
-    does one against the edges. No component has two labels: edges from label to label make no
-    cycle. Labels without such an edge into them are removed until few edges are left. SciPy finds
-    their components by a depth-first search (Pearce 2005).
+    united. Strong ones are proved. All vertices of a label are in one component: along edges
+    between vertices of one label, one search from all vertices that are a label finds every vertex,
+    and so does one against the edges. No component has two labels: edges from label to label make
+    no cycle. Labels without such an edge into them are removed until few edges are left. SciPy
+    finds their components by a depth-first search (Pearce 2005).
     """
     proof = Proof("check_components", COMPONENT_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)
@@ -76,10 +73,8 @@ def _both_ways(edges: Slices, roots: Array) -> Array:
 
 
 def _united(crossing: Slices, label: Array) -> Array:
-    """Return the labels of strong components, (n,), if vertices of one label are in one.
-
-    `crossing` are the edges from label to label.
-    """
+    """Return the labels of strong components, (n,), if vertices of one label are in one."""
+    # `crossing` are the edges from label to label.
     left = _left(crossing, label)
     few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
     begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
@@ -87,11 +82,9 @@ def _united(crossing: Slices, label: Array) -> Array:
 
 
 def _left(crossing: Slices, label: Array) -> Array:
-    """Return which labels are left, (n,), as those without an edge into them are taken away.
-
-    It ends when all processes may have the edges that are left, at most one for each vertex, or
-    when edges between all labels that are left make a cycle, which only wrong labels have.
-    """
+    """Return which labels are left, (n,), as those without an edge into them are taken away."""
+    # It ends when all processes may have the edges that are left, at most one for each vertex, or
+    # when edges between all labels that are left make a cycle, which only wrong labels have.
     members = np.argsort(label, kind="stable")
     start = np.searchsorted(label[members], np.arange(crossing.n + 1))
     enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
@@ -121,12 +114,7 @@ CYCLE_RULES = (
 def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
     """Prove that sides show a graph to be bipartite, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter.
-    sides : result, (n,)
-        0 or 1 at each vertex.
+    Directions of the edges of `A` do not matter; `sides`, (n,), is 0 or 1 at each vertex.
     """
     proof = Proof("check_sides", SIDE_RULES, A)
     side = proof.full(sides, "sides", "side", lambda x: (x == 0) | (x == 1))
@@ -138,17 +126,8 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
 def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     """Prove that a cycle shows a graph not to be bipartite, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter.
-    cycle : list of int
-        Vertices of the cycle in order.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
+    Directions of the edges of `A` do not matter; `cycle` is a list of the vertices in order. Sides
+    cannot alternate along an odd cycle.
     """
     proof = Proof("check_odd_cycle", CYCLE_RULES, A)
     u = proof.vertices(cycle, f"{cycle} is not within")
@@ -190,16 +169,9 @@ INDEPENDENT_RULES = (
 def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     """Prove that levels are the lengths of the longest paths to each vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    levels : result, (n,)
-        Level of each vertex.
-
-    Notes
-    -----
-    The rules suffice: by the second every edge leads to a higher level, so there is no cycle, and
-    by induction over levels the longest path that ends at v has level(v) edges.
+    `levels`, (n,), has the level of each vertex. The rules suffice: by the second every edge leads
+    to a higher level, so there is no cycle, and by induction over levels the longest path that ends
+    at v has level(v) edges.
     """
     proof = Proof("check_topological_levels", ORDER_RULES, A)
     level = proof.whole(levels, "levels", "level", proof.n)
@@ -211,11 +183,7 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
 def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     """Prove that an order of the vertices is topological, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-    order : result, (n,)
-        Entry k is the k-th vertex.
+    Entry k of `order`, (n,), is the k-th vertex.
     """
     proof = Proof("check_topological_order", LINE_RULES, A)
     vertex, present = proof.dense(order, "order")
@@ -240,15 +208,8 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
 def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
     """Prove that numbers are core numbers, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module. In a directed graph edges in and out count.
-    cores : result, (n,)
-        Core number of each vertex.
+    In a directed graph edges in and out count; `cores`, (n,), has the core number of each vertex.
 
-    Notes
-    -----
     The rules suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
     number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
     until the first vertices of this core are peeled.
@@ -265,17 +226,9 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     """Prove that vertices are the k-core of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module. In a directed graph edges in and out count.
-    members : result, (n,)
-        An entry for each member.
-    k : int
-        Least degree within the core.
+    In a directed graph edges in and out count; `members`, (n,), has an entry for each member; `k`
+    is the least degree within the core.
 
-    Notes
-    -----
     The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
     the core has degree below k while the others are there.
     """
@@ -308,12 +261,8 @@ def _peeled(proof: Proof) -> Array:
 def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     """Prove that vertices are a maximal independent set, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; directions of edges do not matter, and self-loops do not count.
-    members : result, (n,)
-        An entry for each member.
+    Directions of the edges of `A` do not matter, and self-loops do not count; `members`, (n,), has
+    an entry for each member.
     """
     proof = Proof("check_independent_set", INDEPENDENT_RULES, A)
     _, member = proof.dense(members, "members")
@@ -343,17 +292,8 @@ TRIANGLE_RULES = (
 def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
     """Prove that numbers are the triangles of each vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; symmetric, and self-loops do not count.
-    triangles : result, (n,)
-        Number of each vertex.
-
-    Raises
-    ------
-    InvalidValue
-        If the graph is directed; so do the following checkers.
+    `A` is symmetric, else this and the following checkers raise `InvalidValue`; self-loops do not
+    count. `triangles`, (n,), has the number of each vertex.
     """
     proof = Proof("check_triangles", TRIANGLE_RULES, A)
     count, _ = _counted(proof)
@@ -363,18 +303,10 @@ def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
 def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[str, ...]:
     """Prove that shares are the clustering coefficients of each vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        See the module; self-loops do not count.
-    clustering : result, (n,)
-        As `lagpu.algorithms.clustering` returns it; one rounding is allowed, or with weights or in
-        a directed graph a relative error of 1e-12.
-    weight : bool
-        As given to `lagpu.algorithms.clustering`.
+    Self-loops of `A` do not count; `clustering`, (n,), is as `lagpu.algorithms.clustering` returns
+    it with `weight`: one rounding is allowed, or with weights or in a directed graph a relative
+    error of 1e-12.
 
-    Notes
-    -----
     Without weights, the triangles of an undirected graph over its pairs of neighbours. Otherwise
     the triangles are listed, one by one, so the graph must be small.
     """
@@ -426,12 +358,8 @@ CENTRALITY_RULES = (
 def check_triangle_centrality(A: Any, centrality: Any) -> tuple[str, ...]:
     """Prove that numbers are the triangle centralities of each vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        As in `check_triangles`, small.
-    centrality : result, (n,)
-        As `lagpu.algorithms.triangle_centrality` returns it, up to 1e-12 of it.
+    `A` is as in `check_triangles`, small; `centrality`, (n,), is as
+    `lagpu.algorithms.triangle_centrality` returns it, up to 1e-12 of it.
     """
     proof = Proof("check_triangle_centrality", CENTRALITY_RULES, A)
     count, _ = _counted(proof)
@@ -447,15 +375,9 @@ def check_triangle_centrality(A: Any, centrality: Any) -> tuple[str, ...]:
 def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
     """Prove that shares are the square clustering coefficients of each vertex, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        As in `check_triangles`, small.
-    clustering : result, (n,)
-        As `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of it.
+    `A` is as in `check_triangles`, small; `clustering`, (n,), is as
+    `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of it.
 
-    Notes
-    -----
     Each pair u, w of neighbours of v has q other common neighbours, each the corner of a square; it
     could have as many as u and w have other edges, not to each other or to a corner twice.
     """
@@ -474,15 +396,7 @@ def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
 
 
 def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
-    """Prove that a number is the number of triangles of a graph, or raise.
-
-    Parameters
-    ----------
-    A : graph, (n, n)
-        As in `check_triangles`.
-    count : int
-        The number.
-    """
+    """Prove that a number is that of all triangles, as in `check_triangles`, or raise."""
     proof = Proof("check_triangle_count", TRIANGLE_RULES, A)
     wanted = int(_counted(proof)[0].sum()) // 3
     if count != wanted:
@@ -493,14 +407,9 @@ def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
 def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     """Prove that a share is the transitivity of a graph, or raise.
 
-    Parameters
-    ----------
-    A : graph, (n, n)
-        As in `check_clustering`.
-    share : float
-        Three times the triangles over all pairs of neighbours, 0 if there is no pair; one rounding
-        is allowed. In a directed graph, of the ordered pairs of ends of edges from one vertex those
-        that an edge joins.
+    `A` is as in `check_clustering`; `share` is three times the triangles over all pairs of
+    neighbours, 0 if there is no pair; one rounding is allowed. In a directed graph, of the ordered
+    pairs of ends of edges from one vertex those that an edge joins.
     """
     proof = Proof("check_transitivity", TRIANGLE_RULES, A)
     if proof.edges.symmetric:
@@ -521,11 +430,9 @@ def _require_undirected(proof: Proof) -> None:
 
 
 def _counted(proof: Proof) -> tuple[Array, Array]:
-    """Return the triangles and the pairs of neighbours of each vertex, both (n,).
-
-    For each vertex, its neighbours are marked, and edges between marked vertices are counted: each
-    edge once, from its end of fewer neighbours, so that no list is long.
-    """
+    """Return the triangles and the pairs of neighbours of each vertex, both (n,)."""
+    # For each vertex, its neighbours are marked, and edges between marked vertices are counted:
+    # each edge once, from its end of fewer neighbours, so that no list is long.
     edges, n = proof.edges, proof.n
     _require_undirected(proof)
     degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)

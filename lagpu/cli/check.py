@@ -41,13 +41,9 @@ _OF_VERTICES = ("parents", "components", "strong")  # results whose values are v
 
 
 def check(
-    options: Options,
-    source: str | None,
-    sources: str | None,
-    each: bool,
-    as_json: bool,
+    options: Options, source: str | None, sources: str | None, each: bool, as_json: bool,
     **results: Path | None,
-) -> None:
+) -> None:  # fmt: skip
     """Check the results in some files, and print the rules that hold, or raise at a broken one."""
     begin = Begin(source, sources, each)
     files = {name: path for name, path in results.items() if path is not None}
@@ -146,14 +142,9 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
 
 
 def crosscheck(
-    options: Options,
-    algorithm: str,
-    source: str | None,
-    backends: str,
-    output: str | None,
-    target: str | None,
-    as_json: bool,
-) -> None:
+    options: Options, algorithm: str, source: str | None, backends: str, output: str | None,
+    target: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Crosscheck, print the report, and prove the oracle's result; a failure is raised at last."""
     if algorithm not in CROSSCHECKED:
         raise InvalidValue(

@@ -49,10 +49,8 @@ def console() -> Console:
 
 @contextmanager
 def busy(what: str) -> Iterator[Callable[[str], None]]:
-    """Show a description and the elapsed time on stderr, if that is a terminal.
-
-    Yields a function that replaces the description.
-    """
+    """Show a description and the elapsed time on stderr, if that is a terminal."""
+    # Yields a function that replaces the description.
     with progress.bar(what, after=0) as task:
         yield lambda text: task(what=text)
 

@@ -86,10 +86,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 @functools.cache
 def _command() -> Any:
-    """Return the commands; a grid that begins while one runs sees its options.
-
-    In their help a flag, which takes no value, has no type.
-    """
+    """Return the commands; a grid that begins while one runs sees its options."""
+    # In their help a flag, which takes no value, has no type.
     command = typer.main.get_command(app)
     context = command.make_context("lagpu", [], resilient_parsing=True)
     for one in (command, *command.commands.values()):  # type: ignore[attr-defined]
@@ -102,11 +100,9 @@ def _command() -> Any:
 
 
 def _invoke(invoke: Callable[[Any], Any], context: Any) -> Any:
-    """Run a command; the processes of its grid see whether they were given the same.
-
-    Several processes that each do the whole work are not an error, but usually a forgotten option:
-    the first one prints a warning.
-    """
+    """Run a command; the processes of its grid see whether they were given the same."""
+    # Several processes that each do the whole work are not an error, but usually a forgotten
+    # option: the first one prints a warning.
     job, grid, backend = launched(), context.params.get("grid", ""), context.params.get("backend")
     if job is not None and not job.rank and grid is None and not str(backend).startswith("grid"):
         who = f"{job.size} processes each do all of this"
@@ -150,11 +146,9 @@ def _message(error: BaseException, words: Sequence[str]) -> str:
 
 
 def _usage(error: BaseException, words: Sequence[str]) -> str:
-    """Return the message for wrong arguments, with the command that shows their help.
-
-    An error of the parser itself, as for an option without its value, does not know its command;
-    the first of the words does.
-    """
+    """Return the message for wrong arguments, with the command that shows their help."""
+    # An error of the parser itself, as for an option without its value, does not know its command;
+    # the first of the words does.
     message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     found: list[Any] = getattr(error.__cause__, "errors", list)()
     if found:  # of pydantic, which keeps the value apart
@@ -183,13 +177,11 @@ def _print_error(message: str, error: BaseException) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """End the process soon after Ctrl-C, even from inside a long call of compiled code.
-
-    Python handles an interrupt only between bytecodes, by `lagpu.host.interrupt`; a sort, a kernel
-    or a transfer of a large graph can take too long to wait. So a thread watches for the signal,
-    and ends the process if the interrupt is not handled soon. No file is half-written then: files
-    are renamed when complete, and incomplete ones are removed.
-    """
+    """End the process soon after Ctrl-C, even from inside a long call of compiled code."""
+    # Python handles an interrupt only between bytecodes, by `lagpu.host.interrupt`; a sort, a
+    # kernel or a transfer of a large graph can take too long to wait. So a thread watches for the
+    # signal, and ends the process if the interrupt is not handled soon. No file is half-written
+    # then: files are renamed when complete, and incomplete ones are removed.
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -131,18 +131,12 @@ class Loaded(NamedTuple):
 
 
 def load(
-    options: Options,
-    place: str | Backend = "",
-    *,
-    dup_op: str | None = None,
-    seed_for: str = "",
+    options: Options, place: str | Backend = "", *, dup_op: str | None = None, seed_for: str = ""
 ) -> Loaded:
-    """Make or read the graph of a command, and refuse options that this graph ignores.
-
-    `place` replaces the backend of the options. `dup_op` combines the values of an edge that a file
-    gives twice; by default they are summed. A seed that makes no graph is refused unless `seed_for`
-    says what else it is for.
-    """
+    """Make or read the graph of a command, and refuse options that this graph ignores."""
+    # `place` replaces the backend of the options. `dup_op` combines the values of an edge that a
+    # file gives twice; by default they are summed. A seed that makes no graph is refused unless
+    # `seed_for` says what else it is for.
     start = time.perf_counter()
     graph, directed, backend = options.graph, options.directed, place or options.backend
     is_made = generators.is_spec(graph)

@@ -21,18 +21,12 @@ _QUICK = "--quick shows that everything runs and is right: its times say nothing
 
 
 def _measure(
-    what: str,
-    file: Path | None,
-    work: Callable[..., tuple[Report, Sequence[str]]],
-    show_report: Callable[[Report], None],
-    *,
-    written: bool = True,
-) -> None:
-    """Run a measurement, write its report, print it, and refuse what is not checked.
-
-    `work` is called with two functions: one that shows what runs, and one that writes the report,
-    for measurements that write it after each graph.
-    """
+    what: str, file: Path | None, work: Callable[..., tuple[Report, Sequence[str]]],
+    show_report: Callable[[Report], None], *, written: bool = True,
+) -> None:  # fmt: skip
+    """Run a measurement, write its report, print it, and refuse what is not checked."""
+    # `work` is called with two functions: one that shows what runs, and one that writes the report,
+    # for measurements that write it after each graph.
     require_writable(file, what)
 
     def keep(found: Report) -> None:
@@ -53,19 +47,11 @@ def _measure(
 
 
 def bench(
-    graphs: Sequence[str] | None,
-    backend: Sequence[str] | None,
-    mode: str | None,
-    output: Sequence[str] | None,
-    policy: Sequence[str] | None,
-    orientation: str,
-    algorithm: Sequence[str] | None,
-    peers: Sequence[str] | None,
-    seed: int | None,
-    renumber: bool,
-    json_file: Path | None,
-    **given: Any,
-) -> None:
+    graphs: Sequence[str] | None, backend: Sequence[str] | None, mode: str | None,
+    output: Sequence[str] | None, policy: Sequence[str] | None, orientation: str,
+    algorithm: Sequence[str] | None, peers: Sequence[str] | None, seed: int | None, renumber: bool,
+    json_file: Path | None, **given: Any,
+) -> None:  # fmt: skip
     """Measure searches, or every algorithm."""
     times = {name: given.pop(name) for name in ("repeats", "seconds", "limit", "budget")}
     csc = orientation if orientation == Forms.CSC else None
@@ -132,16 +118,10 @@ def run_graph500(json_file: Path | None, **how: Any) -> None:
 
 
 def run_paper(
-    name: str,
-    table: str | None,
-    figure: str | None,
-    section: str | None,
-    files: Sequence[str] | None,
-    only: Sequence[str] | None,
-    memory: float | None,
-    json_file: Path | None,
-    **how: Any,
-) -> None:
+    name: str, table: str | None, figure: str | None, section: str | None,
+    files: Sequence[str] | None, only: Sequence[str] | None, memory: float | None,
+    json_file: Path | None, **how: Any,
+) -> None:  # fmt: skip
     """Run experiments of a paper, print their tables, and write the report after each graph."""
     paper = paper_of(name)
     experiments = experiments_of(paper, table=table, figure=figure, section=section)

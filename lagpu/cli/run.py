@@ -44,12 +44,7 @@ def run(options: Options, job: Job, check: bool, as_json: bool, **files: Path | 
 
 
 def bfs(
-    options: Options,
-    source: str | None,
-    sources: str | None,
-    each: bool,
-    output: str,
-    **given: Any,
+    options: Options, source: str | None, sources: str | None, each: bool, output: str, **given: Any
 ) -> None:
     """Run the search, prove and save the result if requested, and print it."""
     Search(options, Begin(source, sources, each), str(output)).run(**given)

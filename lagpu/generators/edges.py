@@ -42,10 +42,8 @@ def key(seed: int) -> Array:
 
 
 def words(device: Any, key: Array, stream: int, first: int, count: int) -> Array:
-    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32.
-
-    They are made on a device, or on the host for None; `key` is from the function `key`.
-    """
+    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32."""
+    # They are made on a device, or on the host for None; `key` is from the function `key`.
     if device is not None:
         return device.random_words(key, stream, first, count)
     block, skipped = divmod(first, 8)
@@ -160,10 +158,8 @@ def count(what: str, name: str, value: Any, least: int, most: int | None = None)
 def require(
     what: str, n: int, edges: int, extra: int = 0, backend: str | Backend | None = "cpu"
 ) -> None:
-    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit.
-
-    On a grid every process makes the whole, so all are asked before one of them begins.
-    """
+    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
+    # On a grid every process makes the whole, so all are asked before one of them begins.
     nbytes = 24 * edges + 60 * n + extra  # the peak, measured
     require_of_pieces(backends.get(backend), what, nbytes)
     require_numbers(what, n)
@@ -213,13 +209,12 @@ def require_of_pieces(
     whole: int = 0,
     of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
 ) -> None:
-    """Ask for memory in all processes of a grid before one of them takes any.
-
-    Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
-    ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after the
-    other, and how many of them stay; `device` is that of a GPU, or None for the host. If a process
-    or its device has not so much, every process raises `OutOfMemory` with the number of that one.
-    """
+    """Ask for memory in all processes of a grid before one of them takes any."""
+    # Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
+    # ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after
+    # the other, and how many of them stay; `device` is that of a GPU, or None for the host. If a
+    # process or its device has not so much, every process raises `OutOfMemory` with the number of
+    # that one.
     parts = parts_of(grid)
     processes = parts.beside // len(parts.homes)
     left, most, kept = len(parts.homes), 0, whole
@@ -241,10 +236,8 @@ def require_of_pieces(
 
 
 def size_of(what: str, scale: int, edge_factor: int, most: int = 60) -> tuple[int, int]:
-    """Return (vertices, edges to draw) of a random graph of a scale up to `most`.
-
-    The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
-    """
+    """Return (vertices, edges to draw) of a random graph of a scale up to `most`."""
+    # The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
     n = 2 ** count(what, "scale", scale, 0, most)
     return n, n * count(what, "edge_factor", edge_factor, 1)
 
@@ -255,8 +248,7 @@ def require_numbers(what: str, n: int) -> None:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
 
 
-# ------------------------------------------------------------------------------------------
-# Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
+# ---- Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
 #
 # On a grid no process and no device has the whole. Of a random graph each piece draws every edge,
 # some at a time, and keeps the entries that it owns: nothing is sent. The GPUs of one process draw
@@ -274,10 +266,8 @@ _BYTES_PER_VERTEX = 24  # of a device: pointers, as they are made and joined
 def drawn(
     what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, grid: Backend
 ) -> Matrix:
-    """Return a random graph on a grid, or on a backend of one device.
-
-    The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
-    """
+    """Return a random graph on a grid, or on a backend of one device."""
+    # The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     n, draws = _size_of(what, scale, edge_factor, grid)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
     parts = parts_of(grid)
@@ -301,16 +291,11 @@ def drawn(
 
 
 def _of_edges(
-    what: str,
-    edges: Callable[[Any], Iterator[tuple[Array, Array]]],
-    total: int,
-    n: int,
+    what: str, edges: Callable[[Any], Iterator[tuple[Array, Array]]], total: int, n: int,
     grid: Backend,
-) -> Matrix:
-    """Return the undirected graph of edges which each piece sees all of, and keeps its own.
-
-    `edges` yields their endpoints, some at a time, on a device, or on the host for None.
-    """
+) -> Matrix:  # fmt: skip
+    """Return the undirected graph of edges which each piece sees all of, and keeps its own."""
+    # `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     parts = parts_of(grid)
     entries, ncols = 2 * total // parts.count, n // parts.count
 
@@ -346,11 +331,9 @@ def _of_edges(
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
-    """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32.
-
-    These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
-    on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
-    """
+    """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32."""
+    # These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
+    # on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
     _, draws = _size_of("kronecker", scale, edge_factor, grid)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
@@ -390,10 +373,8 @@ def _tuples(
 
 
 def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend) -> Matrix:
-    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
-
-    `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
-    """
+    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates."""
+    # `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     parts = parts_of(grid)
     gpus, total = _gpus(parts), sum(len(u) for u, _ in tuples.values())
     if gpus:
@@ -475,13 +456,9 @@ def _free(device: Any, edges: int, ncols: int) -> int:
 
 
 def _part(
-    xp: Any,
-    home: Backend,
-    entries: Callable[[], Iterable[Entries]],
-    shape: tuple[int, int],
-    shares: int = 1,
-    symmetric: bool | None = None,
-) -> Any:
+    xp: Any, home: Backend, entries: Callable[[], Iterable[Entries]], shape: tuple[int, int],
+    shares: int = 1, symmetric: bool | None = None,
+) -> Any:  # fmt: skip
     """Return the handle of a part of entries by position; see `sorted_columns`."""
     col_ptr, rows = sorted_columns(xp, entries, even_ends(shape[1], shares))
     return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape, symmetric=symmetric)

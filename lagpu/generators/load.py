@@ -22,6 +22,8 @@ from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs
 from lagpu.io.arrays import is_on_gpu
 
+__all__ = ["from_spec", "is_spec"]
+
 Array = np.ndarray[Any, Any]
 
 
@@ -95,21 +97,10 @@ def from_spec(
 ) -> Matrix:
     """Return the graph that a text specifies.
 
-    Parameters
-    ----------
-    text : str
-        A text such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
-    seed : int, optional
-        The seed of a random graph; by default that of the generator.
-    backend : str or Backend, optional
-        Where the matrix will live.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
-    OutOfMemory
-        If the graph does not fit.
+    The text is such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
+    The seed of a random graph is by default that of the generator. `InvalidValue` if there is no
+    such kind of graph, or its numbers are wrong; the message lists the kinds. `OutOfMemory` if the
+    graph does not fit.
     """
     name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)
@@ -127,14 +118,9 @@ def from_spec(
 
 
 def load(
-    graph: str,
-    backend: str | Backend,
-    *,
-    directed: bool | None = None,
-    seed: int | None = None,
-    dup_op: str | None = None,
-    renumber: bool = False,
-) -> Matrix:
+    graph: str, backend: str | Backend, *, directed: bool | None = None, seed: int | None = None,
+    dup_op: str | None = None, renumber: bool = False,
+) -> Matrix:  # fmt: skip
     """Return the graph in a file, or the generated graph of a text such as ``kron:16``.
 
     `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and

@@ -18,6 +18,12 @@ from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
 
+__all__ = [
+    "from_arrays", "from_cupyx", "from_edgelist", "from_graphblas", "from_igraph",
+    "from_pandas_edgelist", "from_scipy", "from_scipy_sparse", "to_cupyx", "to_graphblas",
+    "to_igraph", "to_scipy", "to_scipy_sparse",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 Operator = BinaryOp | Monoid | str | None
 
@@ -27,21 +33,9 @@ def from_scipy(
 ) -> Matrix:
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
-    Parameters
-    ----------
-    S : scipy.sparse array or matrix, (nrows, ncols)
-        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
-    dtype : DType, optional
-        Type of the values; by default that of `S`.
-    backend : str or Backend, optional
-        Where the matrix will live.
-    name : str, optional
-        Name of the matrix.
-
-    Raises
-    ------
-    DomainMismatch
-        If `S` is not a sparse array, or lagpu lacks the type of its values.
+    Stored zeros stay entries, duplicates are summed, and `S` itself is not changed. By default the
+    values keep their `dtype`. `DomainMismatch` if `S` is not a sparse array, (nrows, ncols), or
+    lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
@@ -53,6 +47,9 @@ def from_scipy(
     if columns is S and not S.has_canonical_format:
         columns = S.copy()  # `compress` sorts in place
     return named(compress(columns).matrix(backend), dtype, name)
+
+
+from_scipy_sparse = from_scipy  # the name in python-graphblas
 
 
 def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:
@@ -67,17 +64,8 @@ def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:
 def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array | sp.coo_array:
     """Return a matrix as a SciPy array, with a value for each entry even if all are equal.
 
-    Parameters
-    ----------
-    A : Matrix, (nrows, ncols)
-        A matrix on any backend.
-    format : str
-        ``"csc"``, ``"csr"`` or ``"coo"``. Entries are sorted, and stored zeros stay.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such format.
+    The `format` is ``"csc"``, ``"csr"`` or ``"coo"``, else `InvalidValue` is raised. Entries are
+    sorted, and stored zeros stay.
     """
     if format == "coo":
         rows, cols, values = A.to_coo()
@@ -94,35 +82,26 @@ def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_arr
 
 
 def from_arrays(
-    rows: Any,
-    cols: Any,
-    values: Any = None,
-    *,
-    nrows: int | None = None,
-    ncols: int | None = None,
+    rows: Any, cols: Any, values: Any = None, *, nrows: int | None = None, ncols: int | None = None,
     backend: str | Backend | None = None,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the matrix of (row, column, value) triplets in arrays of any library.
 
     Parameters
     ----------
-    rows, cols : array, (nvals,)
-        NumPy or CuPy arrays, sequences, or anything with ``__cuda_array_interface__`` or
-        ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu backend device arrays stay on the
-        device; for other backends they are copied to the host.
-    values : array, (nvals,), or scalar, optional
-        Values of the entries; without values the matrix is BOOL.
-    nrows, ncols : int, optional
-        Shape; by default the largest index plus one.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    rows, cols : array, (nvals,). NumPy or CuPy arrays, sequences, or anything with
+        ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu
+        backend device arrays stay on the device; for other backends they are copied to the host.
+    values : array, (nvals,), or scalar, optional. Values of the entries; without values the matrix
+        is BOOL.
+    nrows, ncols : int, optional. Shape; by default the largest index plus one.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Raises
     ------
-    BackendUnavailable
-        If an array is on a device and CuPy is not installed.
-    IndexOutOfBound, DimensionMismatch, InvalidValue
-        As `Matrix.from_coo` raises them; no entry may be given twice.
+    BackendUnavailable: if an array is on a device and CuPy is not installed.
+    IndexOutOfBound, DimensionMismatch, InvalidValue: as `Matrix.from_coo` raises them; no entry may
+        be given twice.
     """
     place = backends.get(backend)
     rows, cols, values = (
@@ -132,50 +111,38 @@ def from_arrays(
     return Matrix.from_coo(rows, cols, values, nrows=nrows, ncols=ncols, backend=place)
 
 
-# ------------------------------------------------------------------------------------------
-# Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
+# ---- Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
 
 
 def from_edgelist(
-    edges: Any,
-    values: Any = None,
-    *,
-    directed: bool = True,
-    dup_op: Operator = None,
+    edges: Any, values: Any = None, *, directed: bool = True, dup_op: Operator = None,
     backend: str | Backend | None = None,
-) -> tuple[Matrix, Array]:
+) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of edges between vertices with any ids, and the id of each vertex.
 
     Parameters
     ----------
-    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3)
-        ``(source, target)`` or ``(source, target, weight)``; ids are anything that can be hashed,
-        such as texts, or numbers of any size.
-    values : array_like, (k,), or scalar, optional
-        Weights, if the edges are pairs; by default the matrix is BOOL.
-    directed : bool
-        False adds the reverse of every edge.
-    dup_op : BinaryOp, Monoid or str, optional
-        Combines the weights of an edge that is given twice; by default they are summed.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3). ``(source, target)`` or
+        ``(source, target, weight)``; ids are anything that can be hashed, such as texts, or numbers
+        of any size.
+    values : array_like, (k,), or scalar, optional. Weights, if the edges are pairs; by default the
+        matrix is BOOL.
+    directed : bool. False adds the reverse of every edge.
+    dup_op : BinaryOp, Monoid or str, optional. Combines the weights of an edge that is given twice;
+        by default they are summed.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Returns
     -------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,)
-        Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
-        among each other, as ``1`` and ``"a"``, are in the order of first sight.
+    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,). Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids
+        without an order among each other, as ``1`` and ``"a"``, are in the order of first sight.
 
     Raises
     ------
-    DimensionMismatch
-        If edges are not all pairs or triples, or `values` differ in length.
-    DomainMismatch
-        If an id is unhashable, None or NaN, or a weight is not a number.
-    InvalidValue
-        If `directed` is False and an edge has a different weight in each direction.
+    DimensionMismatch: if edges are not all pairs or triples, or `values` differ in length.
+    DomainMismatch: if an id is unhashable, None or NaN, or a weight is not a number.
+    InvalidValue: if `directed` is False and an edge has a different weight in each direction.
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
@@ -187,41 +154,27 @@ def from_edgelist(
 
 
 def from_pandas_edgelist(
-    df: Any,
-    source: str = "source",
-    target: str = "target",
-    weight: str | None = None,
-    *,
-    directed: bool = True,
-    dup_op: Operator = None,
-    backend: str | Backend | None = None,
-) -> tuple[Matrix, Array]:
+    df: Any, source: str = "source", target: str = "target", weight: str | None = None, *,
+    directed: bool = True, dup_op: Operator = None, backend: str | Backend | None = None,
+) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of a table with an edge in each row, and the id of each vertex.
 
     Parameters
     ----------
-    df : pandas.DataFrame, or anything with columns by name
-        The table; a dict of arrays is one too.
-    source, target : str
-        Columns with the ids of the ends.
-    weight : str, optional
-        Column with the weights; by default the matrix is BOOL.
-    directed, dup_op, backend
-        As in `from_edgelist`.
+    df : pandas.DataFrame, or anything with columns by name. The table; a dict of arrays is one too.
+    source, target : str. Columns with the ids of the ends.
+    weight : str, optional. Column with the weights; by default the matrix is BOOL.
+    directed, dup_op, backend : as in `from_edgelist`.
 
     Returns
     -------
-    A : Matrix, (n, n)
-        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,)
-        As in `from_edgelist`.
+    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,). As in `from_edgelist`.
 
     Raises
     ------
-    InvalidValue
-        If there is no such column, or a weight is missing.
-    DomainMismatch, DimensionMismatch
-        As in `from_edgelist`.
+    InvalidValue: if there is no such column, or a weight is missing.
+    DomainMismatch, DimensionMismatch: as in `from_edgelist`.
     """
     what = "from_pandas_edgelist"
     names = [source, target] if weight is None else [source, target, weight]
@@ -334,32 +287,25 @@ def _weights(values: Any, count: int, what: str) -> Array:
 
 
 def from_igraph(
-    g: Any,
-    weight: str | None = None,
-    *,
-    dup_op: Operator = None,
+    g: Any, weight: str | None = None, *, dup_op: Operator = None,
     backend: str | Backend | None = None,
-) -> Matrix:
+) -> Matrix:  # fmt: skip
     """Return the adjacency matrix of an igraph graph, numbered as there.
 
     Parameters
     ----------
-    g : igraph.Graph
-        A graph, directed or not. An undirected edge gives two entries, a self-loop one.
-    weight : str, optional
-        Edge attribute with the value. By default the matrix is BOOL, where parallel edges
-        are one entry.
-    dup_op : BinaryOp, Monoid or str, optional
-        Combines the values of parallel edges; by default they are summed.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    g : igraph.Graph. A graph, directed or not. An undirected edge gives two entries, a self-loop
+        one.
+    weight : str, optional. Edge attribute with the value. By default the matrix is BOOL, where
+        parallel edges are one entry.
+    dup_op : BinaryOp, Monoid or str, optional. Combines the values of parallel edges; by default
+        they are summed.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Raises
     ------
-    DomainMismatch
-        If `g` is not from igraph or a weight not a number.
-    InvalidValue
-        If there is no such attribute, or a weight is missing.
+    DomainMismatch: if `g` is not from igraph or a weight not a number.
+    InvalidValue: if there is no such attribute, or a weight is missing.
     """
     what = "from_igraph"
     if not hasattr(g, "get_edgelist") or not hasattr(g, "vcount"):
@@ -376,21 +322,11 @@ def from_igraph(
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
-    """Return a matrix as an igraph graph.
+    """Return a matrix as an igraph graph; unless BOOL, values become the edge attribute ``weight``.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        A matrix on any backend. Unless BOOL, values become the edge attribute ``weight``.
-    directed : bool, optional
-        Whether the graph is directed; by default it is unless the matrix is symmetric.
-
-    Raises
-    ------
-    InvalidValue
-        If the matrix is not square, or not symmetric where it must be.
-    BackendUnavailable
-        If igraph is not installed.
+    The graph is `directed` by default unless the matrix, (n, n), is symmetric. `InvalidValue` if it
+    is not square, or not symmetric where it must be; `BackendUnavailable` if igraph is not
+    installed.
     """
     igraph = needed("igraph", "to_igraph: it")
     undirected = not is_directed(A, directed, "to_igraph")
@@ -416,29 +352,18 @@ def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
     return not A.is_symmetric if directed is None else directed
 
 
-# ------------------------------------------------------------------------------------------
-# Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
+# ---- Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
 
 
 def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
-    """Return the matrix of a `cupyx.scipy.sparse` matrix, of any format.
+    """Return the matrix of a `cupyx.scipy.sparse` matrix, (nrows, ncols), of any format.
 
     On the gpu backend nothing goes through the host. There a sorted ``csc_matrix`` is not even
     copied: the matrix has the same memory, so do not write to the arrays of `S` afterwards, or give
     ``S.copy()``. Rows (``csr_matrix``) and triplets (``coo_matrix``) are sorted by columns on the
-    device.
-
-    Parameters
-    ----------
-    S : csc_matrix, csr_matrix, coo_matrix or another one, (nrows, ncols)
-        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
-    backend : str or Backend, optional
-        Where the matrix will live; a backend on the host gets a copy.
-
-    Raises
-    ------
-    DomainMismatch
-        If `S` is not a sparse matrix, or lagpu lacks the type of its values.
+    device; a backend on the host gets a copy. Stored zeros stay entries, duplicates are summed, and
+    `S` itself is not changed. `DomainMismatch` if `S` is not a sparse matrix, or lagpu lacks the
+    type of its values.
     """
     kind = getattr(S, "format", None)
     if kind is None or not hasattr(S, "tocoo"):
@@ -469,24 +394,17 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
 
     Parameters
     ----------
-    A : Matrix, (nrows, ncols)
-        A matrix on the gpu backend, of type BOOL, FP32 or FP64.
-    format : str
-        ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the backend
-        stores; the others are made of it on the device.
+    A : Matrix, (nrows, ncols). A matrix on the gpu backend, of type BOOL, FP32 or FP64.
+    format : str. ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the
+        backend stores; the others are made of it on the device.
 
     Raises
     ------
-    BackendMismatch
-        If the matrix is not on a GPU.
-    DomainMismatch
-        If it is of an integer type, which cupyx lacks.
-    LimitExceeded
-        If its rows, columns or entries exceed 2**31 - 1.
-    InvalidValue
-        If there is no such format.
-    BackendUnavailable
-        If CuPy is not installed.
+    BackendMismatch: if the matrix is not on a GPU.
+    DomainMismatch: if it is of an integer type, which cupyx lacks.
+    LimitExceeded: if its rows, columns or entries exceed 2**31 - 1.
+    InvalidValue: if there is no such format.
+    BackendUnavailable: if CuPy is not installed.
     """
     if format not in ("csc", "csr", "coo"):
         raise errors.InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
@@ -525,41 +443,30 @@ def is_on_gpu(place: Backend) -> bool:
     return place.device is not None and place.device.xp is not np
 
 
-# ------------------------------------------------------------------------------------------
-# Objects of python-graphblas, with and without a copy.
+# ---- Objects of python-graphblas, with and without a copy.
 
 
 def from_graphblas(
-    x: Any,
-    *,
-    dtype: Any = None,
-    copy: bool = True,
-    backend: str | Backend | None = None,
+    x: Any, *, dtype: Any = None, copy: bool = True, backend: str | Backend | None = None,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the vector, matrix or scalar of an object of python-graphblas.
 
     Parameters
     ----------
-    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one
-        The object. An expression is computed.
-    dtype : DType, optional
-        Type of the values; by default that of `x`. 8- and 16-bit types widen.
-    copy : bool
-        By default `x` keeps its memory, and neither object sees what happens to the other. With
-        False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries.
+    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one. The object.
+        An expression is computed.
+    dtype : DType, optional. Type of the values; by default that of `x`. 8- and 16-bit types widen.
+    copy : bool. By default `x` keeps its memory, and neither object sees what happens to the other.
+        With False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries.
         So there is one owner at any time, and no statement can change what another object holds.
-    backend : str or Backend, optional
-        Where the object will live.
-    name : str, optional
-        Its name; by default that of `x`.
+    backend : str or Backend, optional. Where the object will live.
+    name : str, optional. Its name; by default that of `x`.
 
     Raises
     ------
-    DomainMismatch
-        If `x` is no object of python-graphblas, or lagpu lacks the type of its values.
-    InvalidValue
-        If `copy` is False and the backend is not `cpu`, or the type is to change.
+    DomainMismatch: if `x` is no object of python-graphblas, or lagpu lacks the type of its values.
+    InvalidValue: if `copy` is False and the backend is not `cpu`, or the type is to change.
 
     Examples
     --------
@@ -600,25 +507,13 @@ def from_graphblas(
 
 
 def to_graphblas(x: Any, *, copy: bool = True) -> Any:
-    """Return a vector, a matrix or a scalar as an object of python-graphblas.
+    """Return a vector, a matrix or a scalar, or what an expression computes, for python-graphblas.
 
-    Parameters
-    ----------
-    x : Vector, Matrix or Scalar, or an expression of one, on any backend
-        The object. An expression is computed.
-    copy : bool
-        By default `x` keeps its memory, and neither object sees what happens to the other. With
-        False, on `cpu` only, the memory moves: the returned object owns it, and `x` has no entries.
+    By default `x` keeps its memory, and neither object sees what happens to the other. With
+    ``copy=False``, on `cpu` only, the memory moves: the returned object owns it, and `x` has no
+    entries. `DomainMismatch` if `x` is no object of lagpu; `InvalidValue` if it is not on `cpu` and
+    not to be copied.
 
-    Raises
-    ------
-    DomainMismatch
-        If `x` is no object of lagpu.
-    InvalidValue
-        If `copy` is False and `x` is not on `cpu`.
-
-    Examples
-    --------
     >>> v = Vector.from_coo([0, 2], [1.5, 2.5], size=4, backend="cpu")
     >>> to_graphblas(v).nvals
     2

@@ -104,10 +104,8 @@ class _Reader:
             self._require_chunks(name, data)
 
     def _inside(self, name: str) -> Any:
-        """Return a data set of numbers, if reading it opens no other file and loads no plug-in.
-
-        `ValueError` for soft and external links, external and virtual storage, unusual packing.
-        """
+        """Return a data set of numbers, if reading it opens no other file and loads no plug-in."""
+        # `ValueError` for soft and external links, external and virtual storage, unusual packing.
         h5py, key = needed("hdf5", "read: HDF5"), name.encode()
         if not self.h5.id.links.exists(key):
             raise ValueError(f"there is no {name}")

@@ -94,10 +94,8 @@ class CSC:
 
 
 def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int = 0) -> int:
-    """Return an upper bound on what `from_entries` and then a matrix on the cpu backend take.
-
-    `held` bytes are allocated already and freed before the matrix is made.
-    """
+    """Return an upper bound on what `from_entries` and then a matrix on the cpu backend take."""
+    # `held` bytes are allocated already and freed before the matrix is made.
     index = 4 if max(nvals, ncols) < 2**31 else 8
     sorting = nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
     # Measured, docs/design/memory.md: the most of any backend.
@@ -106,15 +104,9 @@ def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int
 
 
 def from_entries(
-    rows: Array,
-    cols: Array,
-    values: Array | None,
-    nrows: int,
-    ncols: int,
-    dup_op: BinaryOp | None = None,
-    *,
-    symmetric: bool = False,
-) -> CSC:
+    rows: Array, cols: Array, values: Array | None, nrows: int, ncols: int,
+    dup_op: BinaryOp | None = None, *, symmetric: bool = False,
+) -> CSC:  # fmt: skip
     """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
 
     Entries come in any order; without values all are True. `dup_op` combines duplicates instead of
@@ -147,10 +139,8 @@ def column_blocks(col_ptr: Array, entries: int = 1 << 18) -> Iterator[tuple[int,
 
 
 def undirected(u: Array, v: Array, n: int) -> CSC:
-    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
-
-    Each edge is there in either order, any number of times; `n` is at most 2**31.
-    """
+    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates."""
+    # Each edge is there in either order, any number of times; `n` is at most 2**31.
     return from_edge_keys(edge_keys(u, v), n)
 
 
@@ -163,12 +153,10 @@ def edge_keys(u: Array, v: Array) -> Array:
 
 
 def from_edge_keys(keys: Array, n: int) -> CSC:
-    """Return the matrix of `undirected` from `edge_keys`, which are overwritten.
-
-    Pass a temporary, so that the keys can be freed half-way. Only the upper triangle is sorted, in
-    place, and the lower one is its transpose: about 20 bytes an edge at the peak, 8 of them the
-    result.
-    """
+    """Return the matrix of `undirected` from `edge_keys`, which are overwritten."""
+    # Pass a temporary, so that the keys can be freed half-way. Only the upper triangle is sorted,
+    # in place, and the lower one is its transpose: about 20 bytes an edge at the peak, 8 of them
+    # the result.
     keys.sort()
     keys = _simple_edges(keys)
     above = np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) << 32)
@@ -211,10 +199,8 @@ def _copy_columns(out: Array, rows: Array, ptr: Array, starts: Array) -> None:
 
 
 def symmetrise(csc: CSC, what: str) -> CSC:
-    """Return the union of a matrix with its transpose, if that fits.
-
-    `InvalidValue` if it is not square, or an edge has a different value in each direction.
-    """
+    """Return the union of a matrix with its transpose, if that fits."""
+    # `InvalidValue` if it is not square, or an edge has a different value in each direction.
     memory.require(bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso), what)
     if csc.nrows != csc.ncols:
         raise InvalidValue(
@@ -243,10 +229,8 @@ def different(i: int, j: int, value: Any, other: Any) -> str:
 
 
 def united(csc: CSC, back: CSC) -> tuple[CSC, tuple[int, int, Any, Any] | None]:
-    """Return the union of two matrices, with the values of the first where both have an entry.
-
-    Also return the first place where they differ: (row, column, value, other value), or None.
-    """
+    """Return the union of two matrices, with the values of the first where both have an entry."""
+    # Also return the first place where they differ: (row, column, value, other value), or None.
     rows, cols, values = csc.row_idx, csc.columns(), csc.dense_values()
     back_rows, back_cols, back_values = back.row_idx, back.columns(), back.dense_values()
     # Both lists ascend by (column, row), so bisection finds each entry of the other one.
@@ -299,10 +283,8 @@ def asymmetry(csc: CSC) -> tuple[int, int] | None:
 
 
 def compress(entries: Any, *, pattern: bool = False) -> CSC:
-    """Return a SciPy CSC array as `CSC`: 32-bit rows if they fit, equal values as one scalar.
-
-    Its rows may be in any order, and repeated; a `pattern` is True everywhere.
-    """
+    """Return a SciPy CSC array as `CSC`: 32-bit rows if they fit, equal values as one scalar."""
+    # Its rows may be in any order, and repeated; a `pattern` is True everywhere.
     entries.sum_duplicates()  # sorts too, unless the array is known to be sorted
     nrows, ncols = entries.shape
     rows = entries.indices.astype(_index_type(nrows), copy=False)

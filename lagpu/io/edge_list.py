@@ -133,10 +133,8 @@ def _parsed(data: bytes, start: int, width: int, name: str, places: tuple[int, .
 
 
 def edges_of(text: bytes, width: int, places: tuple[int, ...] = ()) -> Edges:
-    """Return the edges of whole lines of so many numbers each, or raise `Fault` for one of none.
-
-    The sources, targets and weights are at the `places`, by default the first ones.
-    """
+    """Return the edges of whole lines of so many numbers each, or raise `Fault` for one of none."""
+    # The sources, targets and weights are at the `places`, by default the first ones.
 
     def edges(part: bytes) -> Edges:
         part = _uncommented(part)
@@ -166,10 +164,8 @@ def settled(top: Top, edges: reading.Extent, name: str, options: Options) -> tup
 
 
 def _header(first: bytes, edges: reading.Extent, name: str, options: Options) -> int | None:
-    """Return n if the first line is a header ``n m``, else None.
-
-    Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
-    """
+    """Return n if the first line is a header ``n m``, else None."""
+    # Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
     header, tokens = options.header, first.split(None, 3)
     if header is False:
         return None
@@ -228,8 +224,7 @@ def _why(line: bytes, width: int) -> str:
     return "" if not whole or small else "has a weight beyond 64 bits"
 
 
-# ------------------------------------------------------------------------------------------
-# Lists of two collections, whose first lines or other files say what the graph is. KONECT has
+# ---- Lists of two collections, whose first lines or other files say what the graph is. KONECT has
 # ``% sym kind`` and maybe ``% m rows columns`` above lines ``i j [weight [time]]`` of vertices
 # 1 .. n, and LDBC Graphalytics a file of edges ``.e`` beside one of vertices ``.v``.
 #
@@ -301,15 +296,12 @@ def _vertex_of_lines(text: bytes) -> Array:
     return reading.by_line(text, vertex, lambda line: "is not one vertex 0, 1, 2, ...")
 
 
-# ------------------------------------------------------------------------------------------
-# Vertices with names: lines ``name name`` or ``name name weight``.
+# ---- Vertices with names: lines ``name name`` or ``name name weight``.
 
 
 def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edges, Array]:
-    """Return the edges between renumbered vertices, and the id of each vertex.
-
-    The first line is a header if it has usual names of columns, unless `header` says otherwise.
-    """
+    """Return the edges between renumbered vertices, and the id of each vertex."""
+    # The first line is a header if it has usual names of columns, unless `header` says otherwise.
     header, words = options.header, top.first.decode("utf-8", "replace").split()
     if header is None and are_columns(words):
         header = True
@@ -372,8 +364,7 @@ def _why_named(line: bytes, width: int) -> str:
     return "has a weight beyond 64 bits"
 
 
-# ------------------------------------------------------------------------------------------
-# Names of columns: which are the sources, the targets and the weights.
+# ---- Names of columns: which are the sources, the targets and the weights.
 
 
 _SOURCES = ("source", "src", "from", "fromnodeid", "from_node", "u", "i", "row", "tail", "node1")
@@ -395,13 +386,11 @@ def are_columns(words: Sequence[str]) -> bool:
 
 
 def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) -> tuple[int, ...]:
-    """Return the places of the columns of sources, targets, and weights if there are any.
-
-    They have the names that the user gives, `columns`, or else usual ones (``source`` and
-    ``target``, ``src`` and ``dst``, ``from`` and ``to``, and ``weight``). If just two columns are
-    not called as weights are, these are the ends, in their order. The columns of an index, such as
-    pandas writes, do not count.
-    """
+    """Return the places of the columns of sources, targets, and weights if there are any."""
+    # They have the names that the user gives, `columns`, or else usual ones (``source`` and
+    # ``target``, ``src`` and ``dst``, ``from`` and ``to``, and ``weight``). If just two columns are
+    # not called as weights are, these are the ends, in their order. The columns of an index, such
+    # as pandas writes, do not count.
     if columns is not None:
         for column in columns:
             if header.count(column) != 1:
@@ -437,8 +426,7 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
     return places
 
 
-# ------------------------------------------------------------------------------------------
-# Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
+# ---- Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
 
 
 _SEPARATORS = ("\t", ",", ";")
@@ -624,8 +612,7 @@ def _numbers(
         raise  # pragma: no cover (each is a number, and all together are)
 
 
-# ------------------------------------------------------------------------------------------
-# Writing.
+# ---- Writing.
 
 
 def dump(

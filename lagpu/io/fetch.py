@@ -16,6 +16,8 @@ from lagpu.host import progress
 from lagpu.host.files import os_errors_named, replacing
 from lagpu.io.opening import stem
 
+__all__ = ["fetch"]
+
 _VARIABLE = "LAGPU_DATA"
 _SUMS = "SHA256SUMS"  # in the folder, as the program sha256sum writes and checks it
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
@@ -25,10 +27,7 @@ _SECONDS = 60  # without an answer
 
 
 def fetch(
-    name_or_url: str,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    sha256: str | None = None,
+    name_or_url: str, *, folder: str | os.PathLike[str] | None = None, sha256: str | None = None
 ) -> Path:
     """Return the path of a data set in a folder; a URL is downloaded if it is not there yet.
 
@@ -37,22 +36,18 @@ def fetch(
 
     Parameters
     ----------
-    name_or_url : str
-        A name in the folder, whose suffixes may be left out; or a URL (``https``, ``http``, ``ftp``
-        or ``file``); the last part of it is the name.
-    folder : str or path, optional
-        By default the environment variable ``LAGPU_DATA``. A download makes it.
-    sha256 : str, optional
-        The checksum of the file, 64 hexadecimal digits.
+    name_or_url : str. A name in the folder, whose suffixes may be left out; or a URL (``https``,
+        ``http``, ``ftp`` or ``file``); the last part of it is the name.
+    folder : str or path, optional. By default the environment variable ``LAGPU_DATA``. A download
+        makes it.
+    sha256 : str, optional. The checksum of the file, 64 hexadecimal digits.
 
     Raises
     ------
-    FileMissing
-        If the folder has no such file, or the server has none.
-    InvalidValue
-        If there is no folder, no such address or no answer, or a name stands for several files.
-    FileFormatError
-        If the file has another checksum; a download is then not kept.
+    FileMissing: if the folder has no such file, or the server has none.
+    InvalidValue: if there is no folder, no such address or no answer, or a name stands for several
+        files.
+    FileFormatError: if the file has another checksum; a download is then not kept.
 
     Examples
     --------

@@ -27,6 +27,8 @@ from lagpu.io.npz import Archive
 from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, unpacked
 from lagpu.io.reading import Options, Parsed
 
+__all__ = ["read", "write", "write_vector"]
+
 Array = np.ndarray[Any, Any]
 
 
@@ -57,75 +59,57 @@ def read(
 
 
 def read(
-    path: str | os.PathLike[str] | IO[Any],
-    *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
-    renumber: bool = False,
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
-) -> Matrix | tuple[Matrix, Array]:
+    path: str | os.PathLike[str] | IO[Any], *, backend: str | Backend | None = None,
+    directed: bool | None = None, header: bool | None = None,
+    dup_op: BinaryOp | Monoid | str | None = None, renumber: bool = False,
+    columns: Sequence[str] | None = None, format: str | None = None,
+) -> Matrix | tuple[Matrix, Array]:  # fmt: skip
     """Return the graph in a file; its content decides the format, and then its name.
 
     Parameters
     ----------
-    path : str, path or open file
-        A file of one of the formats in :doc:`/files`, which may be packed by gzip, bzip2 or xz, or
-        be in a tar or .zip archive. ``"-"`` is the standard input. An open file, binary or of text,
-        is read from where it is to its end.
-    backend : str or Backend, optional
-        Where the matrix will live.
-    directed : bool, optional
-        False adds the reverse of every edge. None and True keep the entries of the file, except
-        that None symmetrises a file that says that its edges are undirected.
-    header : bool, optional
-        Whether the first line is a header: of an edge list ``n m``, or the names of columns. By
-        default it is ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
-        vertices are below n; and names if none of its fields is a number.
-    dup_op : BinaryOp, Monoid or str, optional
-        Combines the values of an entry that a file gives twice; by default they are summed.
-        Shortest paths over weights need ``"min"``, the length of the shortest edge.
-    renumber : bool
-        Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a number, with
-        gaps or beyond 2**53, or a text. Vertices without an edge are not there.
-    columns : sequence of str, optional
-        Names of the columns with the sources, the targets, and maybe the weights, of a formats. By
-        default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
-        ``weight``, or else the two that are not called as weights are.
-    format : str, optional
-        A suffix, such as ``".graph"``, that decides the format instead.
+    path : str, path or open file. A file of one of the formats in :doc:`/files`, which may be
+        packed by gzip, bzip2 or xz, or be in a tar or .zip archive. ``"-"`` is the standard input.
+        An open file, binary or of text, is read from where it is to its end.
+    backend : str or Backend, optional. Where the matrix will live.
+    directed : bool, optional. False adds the reverse of every edge. None and True keep the entries
+        of the file, except that None symmetrises a file that says that its edges are undirected.
+    header : bool, optional. Whether the first line is a header: of an edge list ``n m``, or the
+        names of columns. By default it is ``n m`` if it has two numbers, exactly m >= 1 lines
+        follow, and all their vertices are below n; and names if none of its fields is a number.
+    dup_op : BinaryOp, Monoid or str, optional. Combines the values of an entry that a file gives
+        twice; by default they are summed. Shortest paths over weights need ``"min"``, the length of
+        the shortest edge.
+    renumber : bool. Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a
+        number, with gaps or beyond 2**53, or a text. Vertices without an edge are not there.
+    columns : sequence of str, optional. Names of the columns with the sources, the targets, and
+        maybe the weights, of a formats. By default ``source`` and ``target`` (or ``src`` and
+        ``dst``, ``from`` and ``to``) and ``weight``, or else the two that are not called as weights
+        are.
+    format : str, optional. A suffix, such as ``".graph"``, that decides the format instead.
 
     Returns
     -------
-    matrix : Matrix
-        BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
-        numbers, the type of the file for ``.npz``, Parquet and Binsparse. Entry (i, j) is the edge
-        i -> j. Values of an entry given twice are combined by `dup_op`; without values the two are
-        merged. If all values are equal, one is stored.
-    ids : ndarray, (n,)
-        If `renumber`: the ids in ascending order, INT64 (or UINT64) if all are whole numbers, also
-        in text, else objects.
+    matrix : Matrix. BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for
+        other numbers, the type of the file for ``.npz``, Parquet and Binsparse. Entry (i, j) is the
+        edge i -> j. Values of an entry given twice are combined by `dup_op`; without values the two
+        are merged. If all values are equal, one is stored.
+    ids : ndarray, (n,). If `renumber`: the ids in ascending order, INT64 (or UINT64) if all are
+        whole numbers, also in text, else objects.
 
     Raises
     ------
-    FileMissing
-        If there is no such file.
-    InvalidValue
-        If it is a folder or may not be read, an option has no effect on this format, or `directed`
-        is False and the matrix is not square or an edge has a different value in each direction.
-    FileFormatError
-        If it is empty, malformed, truncated, of a kind that is not read, or its content contradicts
-        its header.
-    NotSupported
-        If it contains complex numbers or a dense matrix.
-    BackendUnavailable
-        If a library that the format needs is not installed.
-    OutOfMemory, LimitExceeded
-        If it needs more memory than is free, or than a file of its size should (one gigabyte, or a
-        hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this limit); raised before the memory
-        is allocated.
+    FileMissing: if there is no such file.
+    InvalidValue: if it is a folder or may not be read, an option has no effect on this format, or
+        `directed` is False and the matrix is not square or an edge has a different value in each
+        direction.
+    FileFormatError: if it is empty, malformed, truncated, of a kind that is not read, or its
+        content contradicts its header.
+    NotSupported: if it contains complex numbers or a dense matrix.
+    BackendUnavailable: if a library that the format needs is not installed.
+    OutOfMemory, LimitExceeded: if it needs more memory than is free, or than a file of its size
+        should (one gigabyte, or a hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this
+        limit); raised before the memory is allocated.
     """
     file = path_of(path)
     op = None if dup_op is None else binary_operator(dup_op)
@@ -212,21 +196,16 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    A : Matrix
-        A matrix on any backend.
-    path : str or path
-        Its suffix is one of those in :doc:`/files`; ``.gz``, ``.bz2`` or ``.xz`` after it
-        packs a text. ``.npz`` is the fastest to read.
+    A : Matrix. A matrix on any backend.
+    path : str or path. Its suffix is one of those in :doc:`/files`; ``.gz``, ``.bz2`` or ``.xz``
+        after it packs a text. ``.npz`` is the fastest to read.
 
     Raises
     ------
-    InvalidValue
-        If the suffix is not one of these, the file cannot be written, or the format has no place
-        for something of the matrix.
-    BackendUnavailable
-        If a library that the format needs is not installed.
-    FileMissing
-        If there is no such folder.
+    InvalidValue: if the suffix is not one of these, the file cannot be written, or the format has
+        no place for something of the matrix.
+    BackendUnavailable: if a library that the format needs is not installed.
+    FileMissing: if there is no such folder.
     """
     file = Path(path)
     form = _format_of(file)
@@ -267,21 +246,18 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
 
     Parameters
     ----------
-    indices, values : array_like, (nvals,)
-        As `Vector.to_coo` returns them; or ids, which may be texts, in the place of vertices.
-    path : str or path
-        ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (lines ``index value``) or ``.csv``
-        (the same with commas, after a line of names). In text, BOOL is written as 0 and 1.
+    indices, values : array_like, (nvals,). As `Vector.to_coo` returns them; or ids, which may be
+        texts, in the place of vertices.
+    path : str or path. ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (lines
+        ``index value``) or ``.csv`` (the same with commas, after a line of names). In text, BOOL is
+        written as 0 and 1.
 
     Raises
     ------
-    DimensionMismatch
-        If the arrays differ in length.
-    InvalidValue
-        If the suffix is not one of these, an id in ``.txt`` has a space, or the file cannot be
-        written.
-    FileMissing
-        If there is no such folder.
+    DimensionMismatch: if the arrays differ in length.
+    InvalidValue: if the suffix is not one of these, an id in ``.txt`` has a space, or the file
+        cannot be written.
+    FileMissing: if there is no such folder.
     """
     file, columns = Path(path), [np.asarray(indices), np.asarray(values)]
     shapes = [column.shape for column in columns]
@@ -315,8 +291,7 @@ def _texts(ids: Array, file: Path) -> Array:
     return np.fromiter(words, object, len(words))
 
 
-# ------------------------------------------------------------------------------------------
-# Vectors, from files of `write_vector` and of other programs.
+# ---- Vectors, from files of `write_vector` and of other programs.
 
 
 def read_vector(
@@ -332,10 +307,8 @@ def read_vector(
 
     Raises
     ------
-    FileMissing, InvalidValue
-        If there is no such file, or it may not be read.
-    FileFormatError
-        If the file has another format.
+    FileMissing, InvalidValue: if there is no such file, or it may not be read.
+    FileFormatError: if the file has another format.
     """
     file = Path(path)
     with opened(path) as (stream, _, budget):

@@ -184,8 +184,7 @@ FORMATS: tuple[Format, ...] = (
 )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------
-# What no format is, by its first bytes or the beginning of its text, each with the remedy.
+# ---- What no format is, by its first bytes or the beginning of its text, each with the remedy.
 
 
 _PICTURE = "a picture. Give the graph that it shows"

@@ -63,11 +63,9 @@ class Sizes(NamedTuple):
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the matrix of a coordinate file.
-
-    BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
-    skew-symmetric files are expanded.
-    """
+    """Return the matrix of a coordinate file."""
+    # BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
+    # skew-symmetric files are expanded.
     name, sizes = budget.name, sizes_of(data, budget.name)
     nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
     room = (len(data) - sizes.start) // (2 * _width(sizes.field))  # a number and a separator
@@ -145,11 +143,9 @@ _LINE = re.compile(r"Line ([0-9]+): ")
 
 
 def edges_of(text: bytes, sizes: Sizes) -> Edges:
-    """Return the entries of whole lines as they are, or raise `Fault` for a line that is none.
-
-    SciPy's parser gets only lines that are entries: it reads ``3abc`` as 3, and reads beyond its
-    memory to find the end of a last line that is cut.
-    """
+    """Return the entries of whole lines as they are, or raise `Fault` for a line that is none."""
+    # SciPy's parser gets only lines that are entries: it reads ``3abc`` as 3, and reads beyond its
+    # memory to find the end of a last line that is cut.
     field = sizes.field
     text = reading.fortran(text) if field == "real" else text
     width, count, whole = reading.regular(text, b" ")

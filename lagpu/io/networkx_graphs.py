@@ -23,6 +23,8 @@ from lagpu.io.arrays import is_directed, named
 from lagpu.io.csc import CSC, asymmetry, from_entries, known_symmetric
 from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed, needed
 
+__all__ = ["from_networkx", "to_networkx"]
+
 Array = np.ndarray[Any, Any]
 
 _EXACT = 2**53  # a float holds each integer up to here
@@ -46,17 +48,12 @@ class Adjacency:
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.row_ptr))
 
     def matrix(
-        self,
-        weight: Any = None,
-        dup_op: Any = None,
-        backend: str | Backend | None = None,
-        *,
+        self, weight: Any = None, dup_op: Any = None, backend: str | Backend | None = None, *,
         numbers: bool = False,
-    ) -> Matrix:
-        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`.
-
-        Without a weight each edge is True; with `numbers` True is 1, so that parallel edges count.
-        """
+    ) -> Matrix:  # fmt: skip
+        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`."""
+        # Without a weight each edge is True; with `numbers` True is 1, so that parallel edges
+        # count.
         n, rows = len(self.nodes), self.rows()
         values = None if weight is None else self.values[weight]
         if values is None and (numbers or dup_op is not None):
@@ -71,12 +68,10 @@ class Adjacency:
 def adjacency(
     G: Any, weights: Mapping[Any, Any] | None = None, nodelist: Iterable[Any] | None = None
 ) -> Adjacency:
-    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order.
-
-    `weights` are edge attributes to read, each with the value of an edge that lacks it; `nodelist`
-    has distinct nodes in the order of the vertices, by default ``list(G)``. The errors are those of
-    `from_networkx`.
-    """
+    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order."""
+    # `weights` are edge attributes to read, each with the value of an edge that lacks it;
+    # `nodelist` has distinct nodes in the order of the vertices, by default ``list(G)``. The errors
+    # are those of `from_networkx`.
     _require_graph(G)
     # Measured, docs/design/memory.md: lists of names and values, then arrays.
     size = G.number_of_edges() * (1 if G.is_directed() else 2)
@@ -169,56 +164,42 @@ def from_networkx(
 
 
 def from_networkx(
-    G: Any,
-    *,
-    weight: Any = None,
-    dup_op: Any = None,
-    nodelist: Iterable[Any] | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-    return_nodes: bool = False,
+    G: Any, *, weight: Any = None, dup_op: Any = None, nodelist: Iterable[Any] | None = None,
+    dtype: Any = None, name: str | None = None, return_nodes: bool = False,
     backend: str | Backend | None = None,
-) -> Matrix | tuple[Matrix, list[Any]]:
+) -> Matrix | tuple[Matrix, list[Any]]:  # fmt: skip
     """Return the adjacency matrix of a NetworkX graph, and the names of its vertices if asked.
 
     Parameters
     ----------
-    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
-        self-loop one.
-    weight : str, optional
-        Edge attribute with the value; an edge without the attribute counts 1. By default each edge
-        is True, or counts 1 if `G` is a multigraph or `dtype` is a type of numbers.
-    dup_op : BinaryOp, optional
-        Combines the values of parallel edges; by default they are summed, as NetworkX does for its
-        own matrices, and two True are True. Shortest paths over weights need ``"min"``, the length
-        of the shortest edge.
-    nodelist : iterable, optional
-        Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
-    dtype : DType, optional
-        Type of the values; by default that of the weights. Without `weight` it is BOOL, or INT64
-        for a multigraph, whose parallel edges are counted; searches need only ``"BOOL"``.
-    name : str, optional
-        Name of the matrix.
-    return_nodes : bool
-        Also return the node of each vertex, for `to_networkx` and to read results by name.
-    backend : str or Backend, optional
-        Where the matrix will live.
+    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph. Vertex k of the matrix is node
+        ``list(G)[k]``. An undirected edge gives two entries, a self-loop one.
+    weight : str, optional. Edge attribute with the value; an edge without the attribute counts 1.
+        By default each edge is True, or counts 1 if `G` is a multigraph or `dtype` is a type of
+        numbers.
+    dup_op : BinaryOp, optional. Combines the values of parallel edges; by default they are summed,
+        as NetworkX does for its own matrices, and two True are True. Shortest paths over weights
+        need ``"min"``, the length of the shortest edge.
+    nodelist : iterable, optional. Distinct nodes of `G` in the order of the vertices; edges to
+        other nodes are left out.
+    dtype : DType, optional. Type of the values; by default that of the weights. Without `weight` it
+        is BOOL, or INT64 for a multigraph, whose parallel edges are counted; searches need only
+        ``"BOOL"``.
+    name : str, optional. Name of the matrix.
+    return_nodes : bool. Also return the node of each vertex, for `to_networkx` and to read results
+        by name.
+    backend : str or Backend, optional. Where the matrix will live.
 
     Returns
     -------
-    A : Matrix, (n, n)
-        The matrix.
-    nodes : list, (n,)
-        Vertex k is the node ``nodes[k]``; only with `return_nodes`.
+    A : Matrix, (n, n). The matrix.
+    nodes : list, (n,). Vertex k is the node ``nodes[k]``; only with `return_nodes`.
 
     Raises
     ------
-    DomainMismatch
-        If `G` is not a NetworkX graph, or a weight is not a number, or integers beyond 2**53
-        would become floats.
-    InvalidValue
-        If a node of `nodelist` is not in `G`, or is given twice.
+    DomainMismatch: if `G` is not a NetworkX graph, or a weight is not a number, or integers beyond
+        2**53 would become floats.
+    InvalidValue: if a node of `nodelist` is not in `G`, or is given twice.
 
     Examples
     --------
@@ -241,35 +222,26 @@ def from_networkx(
 
 
 def to_networkx(
-    A: Matrix,
-    *,
-    directed: bool | None = None,
-    nodes: Iterable[Any] | None = None,
+    A: Matrix, *, directed: bool | None = None, nodes: Iterable[Any] | None = None,
     weight: str = "weight",
-) -> Any:
+) -> Any:  # fmt: skip
     """Return a matrix as a NetworkX graph.
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        A matrix on any backend. Unless BOOL, values become an edge attribute.
-    directed : bool, optional
-        Return a ``DiGraph``, or a ``Graph``, for which the matrix must be symmetric; by default a
-        ``Graph`` if the matrix is symmetric.
-    nodes : iterable, optional
-        n distinct names of the vertices, as `from_networkx` returns them; by default
-        ``0 .. n-1``.
-    weight : str
-        Name of the edge attribute.
+    A : Matrix, (n, n). A matrix on any backend. Unless BOOL, values become an edge attribute.
+    directed : bool, optional. Return a ``DiGraph``, or a ``Graph``, for which the matrix must be
+        symmetric; by default a ``Graph`` if the matrix is symmetric.
+    nodes : iterable, optional. n distinct names of the vertices, as `from_networkx` returns them;
+        by default ``0 .. n-1``.
+    weight : str. Name of the edge attribute.
 
     Raises
     ------
-    InvalidValue
-        If the matrix is not square, or is not symmetric where it must be, or a name is given twice.
-    DimensionMismatch
-        If there is not a name for each vertex.
-    BackendUnavailable
-        If NetworkX is not installed.
+    InvalidValue: if the matrix is not square, or is not symmetric where it must be, or a name is
+        given twice.
+    DimensionMismatch: if there is not a name for each vertex.
+    BackendUnavailable: if NetworkX is not installed.
 
     Examples
     --------
@@ -313,8 +285,7 @@ def graph(
     return G
 
 
-# ------------------------------------------------------------------------------------------
-# GraphML and GML; the edge attribute ``weight`` is the value.
+# ---- GraphML and GML; the edge attribute ``weight`` is the value.
 
 
 # Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.
@@ -327,11 +298,9 @@ GRAPHML = re.compile(
 
 
 def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed:
-    """Return the graph of a file of a kind, GraphML or GML.
-
-    Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
-    named by its label, if all have different ones, and is else the number of its id.
-    """
+    """Return the graph of a file of a kind, GraphML or GML."""
+    # Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
+    # named by its label, if all have different ones, and is else the number of its id.
     name = budget.name
     nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)
     budget.require(_BYTES * len(data), "its elements", held=len(data))
@@ -391,10 +360,8 @@ def _numbered(G: Any, options: Options, name: str) -> tuple[Array, Array | None]
 
 
 def dump(csc: CSC, file: IO[bytes], *, kind: str) -> None:
-    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True.
-
-    The graph is undirected if the matrix is symmetric.
-    """
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
+    # The graph is undirected if the matrix is symmetric.
     nx = needed("nx", f"write: {kind}")
     memory.require(csc.nvals * 440 + csc.nrows * 750, "write", "Use .npz.")
     entries = [x.astype(np.int8) if x.dtype.kind == "b" else x for x in csc.entries()]

@@ -94,10 +94,8 @@ def path_of(source: Any) -> Path:
 
 @contextlib.contextmanager
 def opened(source: Any) -> Iterator[Input]:
-    """Open a path, the standard input for ``-``, or an open file, from where it is on.
-
-    The block has lagpu's errors, also those of unpacking.
-    """
+    """Open a path, the standard input for ``-``, or an open file, from where it is on."""
+    # The block has lagpu's errors, also those of unpacking.
     file = path_of(source)
     with os_errors_named("read", file), damage_named(file.name), contextlib.ExitStack() as stack:
         stream: Any
@@ -165,10 +163,8 @@ def damage_named(name: str) -> Iterator[None]:
 
 
 def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
-    """Read to the end without a byte order mark, and end the last line of a text.
-
-    `held` bytes are taken already.
-    """
+    """Read to the end without a byte order mark, and end the last line of a text."""
+    # `held` bytes are taken already.
     found = io.BytesIO()  # `getvalue` returns what it holds, without a copy
     while True:
         # Growing, the content may be moved: old and new exist at the same time.
@@ -185,9 +181,8 @@ def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
     return found.getvalue()
 
 
-# ------------------------------------------------------------------------------------------
-# Archives. The SuiteSparse Collection has ``name/name.mtx`` beside matrices of right-hand sides,
-# KONECT ``name/out.name`` beside descriptions, LDBC ``name.e`` beside ``name.v``.
+# ---- Archives. The SuiteSparse Collection has ``name/name.mtx`` beside matrices of right-hand
+# sides, KONECT ``name/out.name`` beside descriptions, LDBC ``name.e`` beside ``name.v``.
 
 
 class _Member(NamedTuple):

@@ -90,10 +90,8 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
 
 
 def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
-    """Return the table in a file, or at a path; only its footer is read.
-
-    The columns `texts` will be read as dictionaries.
-    """
+    """Return the table in a file, or at a path; only its footer is read."""
+    # The columns `texts` will be read as dictionaries.
     module: Any = reading.needed("parquet", f"read: {name} is Parquet, and")
     with damage_named(name):
         table = module.ParquetFile(file, read_dictionary=texts)

@@ -29,8 +29,7 @@ _VARIABLE = "LAGPU_READ_LIMIT"
 _LEAST = 10**9
 _TIMES = 100
 
-# ------------------------------------------------------------------------------------------
-# Lines of a text.
+# ---- Lines of a text.
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
@@ -63,10 +62,8 @@ def is_binary(start: bytes) -> bool:
 
 
 def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, bytes) of consecutive pieces of whole lines.
-
-    A piece has some megabytes at most, unless it is one line that is longer.
-    """
+    """Yield (offset, bytes) of consecutive pieces of whole lines."""
+    # A piece has some megabytes at most, unless it is one line that is longer.
     while start < len(data):
         stop = len(data)
         if stop - start > PIECE:
@@ -136,10 +133,8 @@ def show(line: bytes | str) -> str:
 
 
 def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: str = "") -> None:
-    """Write arrays of equal length as the columns of a table, after a prefix.
-
-    BOOL is written as 0 and 1, and objects as texts.
-    """
+    """Write arrays of equal length as the columns of a table, after a prefix."""
+    # BOOL is written as 0 and 1, and objects as texts.
     plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
     words = separator.join("%s" if column.dtype.kind == "O" else "%r" for column in plain)
     line = f"{prefix}{words}\n"
@@ -151,11 +146,9 @@ def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: st
 
 
 def table(text: bytes, separator: str | None = None) -> Array:
-    """Return the numbers of lines, (lines, numbers of each), without blank lines.
-
-    They are INT64, or FP64 if one is not a whole number. `Malformed` if lines have different
-    numbers of words, a word is not a number, or a whole one does not fit 64 bits.
-    """
+    """Return the numbers of lines, (lines, numbers of each), without blank lines."""
+    # They are INT64, or FP64 if one is not a whole number. `Malformed` if lines have different
+    # numbers of words, a word is not a number, or a whole one does not fit 64 bits.
     if not text.strip():
         return np.empty((0, 0), np.int64)
     if (usual := _usual_table(text, separator)) is not None:
@@ -246,8 +239,7 @@ def number(word: bytes) -> int | float:
     return float(fortran(word))
 
 
-# ------------------------------------------------------------------------------------------
-# What a reader gets, and what it returns.
+# ---- What a reader gets, and what it returns.
 
 
 class Budget(NamedTuple):
@@ -278,11 +270,9 @@ class Budget(NamedTuple):
     def require(
         self, nbytes: int, part: str = "", remedy: str = "Use a smaller graph", held: int = 0
     ) -> None:
-        """Raise OutOfMemory or LimitExceeded unless reading may take some more bytes.
-
-        `part` of the file needs them, and `remedy` is what the user can do, without a full stop.
-        The content of the file takes `held` bytes already, which count for the limit.
-        """
+        """Raise OutOfMemory or LimitExceeded unless reading may take some more bytes."""
+        # `part` of the file needs them, and `remedy` is what the user can do, without a full stop.
+        # The content of the file takes `held` bytes already, which count for the limit.
         what = f"read: {self.name}, {part}"
         memory.require(nbytes, what, remedy + ".")
         total = nbytes + held
@@ -386,22 +376,13 @@ class Edges(NamedTuple):
 
 
 def graph_of(
-    edges: Edges,
-    budget: Budget,
-    options: Options,
-    *,
-    held: int,
-    n: int = 0,
-    ids: Array | None = None,
-    undirected: bool = False,
-    part: str = "",
-) -> Parsed:
-    """Return the graph of some edges, after asking for the memory.
-
-    Its ends are at least 0, and are renumbered here unless `ids` are given; `n` is the least number
-    of vertices, `held` the bytes that are allocated already and freed before a matrix is made, and
-    `part` what needs the memory, if it is not the number of vertices.
-    """
+    edges: Edges, budget: Budget, options: Options, *, held: int, n: int = 0,
+    ids: Array | None = None, undirected: bool = False, part: str = "",
+) -> Parsed:  # fmt: skip
+    """Return the graph of some edges, after asking for the memory."""
+    # Its ends are at least 0, and are renumbered here unless `ids` are given; `n` is the least
+    # number of vertices, `held` the bytes that are allocated already and freed before a matrix is
+    # made, and `part` what needs the memory, if it is not the number of vertices.
     u, v, weights = edges
     if options.renumber and ids is None:
         budget.require(48 * len(u), "its vertices", held=held)
@@ -422,15 +403,12 @@ def from_one(name: str, n: int, *ends: Array) -> list[Array]:
     return [x - 1 for x in ends]
 
 
-# ------------------------------------------------------------------------------------------
-# Arrays of compressed matrices: checks, whose errors `errors_named` turns into those of lagpu.
+# ---- Arrays of compressed matrices: checks, whose errors `errors_named` turns into those of lagpu.
 
 
 def require_rising(what: str, pointers: Array, size: int, nvals: int) -> None:
-    """Raise `ValueError` unless pointers say where each of `size` lists of entries begins.
-
-    The message begins with the `what`, such as "offsets do".
-    """
+    """Raise `ValueError` unless pointers say where each of `size` lists of entries begins."""
+    # The message begins with the `what`, such as "offsets do".
     if pointers.shape != (size + 1,):
         raise ValueError(f"{what} not have the shape ({size + 1},) but {pointers.shape}")
     if pointers[0] != 0 or pointers[-1] != nvals or (pointers[1:] < pointers[:-1]).any():
@@ -445,11 +423,9 @@ def require_inside(what: str, indices: Array, size: int) -> None:
 
 @contextlib.contextmanager
 def errors_named(what: str) -> Iterator[None]:
-    """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
-
-    The libraries that read archives, trees and tables raise some fifteen types of error for damaged
-    files, and none for anything else.
-    """
+    """Turn an error of reading an archive into `FileFormatError`, ``what: cause``."""
+    # The libraries that read archives, trees and tables raise some fifteen types of error for
+    # damaged files, and none for anything else.
     try:
         yield
     except (errors.LagpuError, MemoryError):
@@ -461,9 +437,8 @@ def errors_named(what: str) -> Iterator[None]:
         raise errors.FileFormatError(f"{what}: {fact}.") from error
 
 
-# ------------------------------------------------------------------------------------------
-# Vertices that have names, or numbers with gaps, are numbered from 0. The ids ascend, numbers by
-# value and text by its characters; ids without an order are in the order of first sight.
+# ---- Vertices that have names, or numbers with gaps, are numbered from 0. The ids ascend, numbers
+# by value and text by its characters; ids without an order are in the order of first sight.
 
 
 # Measured, docs/design/memory.md: a name of some characters in the tables, while it is ordered too.
@@ -494,12 +469,10 @@ class Names(defaultdict[Hashable, int]):
         return np.fromiter(map(self.__getitem__, names), np.int64, count)
 
     def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:
-        """Return the ends of edges as final numbers, and the id of each number.
-
-        The ids are INT64 or UINT64 if all names are whole numbers, also in text, FP64 if all are
-        numbers, else objects. With `utf8` the names are bytes, and the ids texts. The names are
-        forgotten, to take less memory.
-        """
+        """Return the ends of edges as final numbers, and the id of each number."""
+        # The ids are INT64 or UINT64 if all names are whole numbers, also in text, FP64 if all are
+        # numbers, else objects. With `utf8` the names are bytes, and the ids texts. The names are
+        # forgotten, to take less memory.
         names: list[Any] = list(self)
         self.clear()
         if utf8:
@@ -538,8 +511,7 @@ def whole_numbers(names: list[Any]) -> Array | None:
     return np.array(names, np.uint64) if least >= 0 and most < 2**64 else None
 
 
-# ------------------------------------------------------------------------------------------
-# Libraries that some formats need, by the extra of lagpu that installs them.
+# ---- Libraries that some formats need, by the extra of lagpu that installs them.
 
 
 _MODULES = {"nx": "networkx", "parquet": "pyarrow.parquet", "hdf5": "h5py", "igraph": "igraph"}

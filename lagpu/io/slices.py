@@ -67,8 +67,7 @@ class Source:
     head: int = 0  # lines before those that are shared out
 
 
-# ------------------------------------------------------------------------------------------
-# Texts: edge lists and Matrix Market.
+# ---- Texts: edge lists and Matrix Market.
 
 
 class Text:
@@ -190,9 +189,8 @@ def text_source(
     return Source(text.chunks, shape, text.bytes_of, pattern, kind, undirected, mirror, above)
 
 
-# ------------------------------------------------------------------------------------------
-# lagpu's NumPy archives: their arrays are in the file as they are in memory. A share has as many
-# entries as the others, and those of the column pointers that it needs. The check sums of the
+# ---- lagpu's NumPy archives: their arrays are in the file as they are in memory. A share has as
+# many entries as the others, and those of the column pointers that it needs. The check sums of the
 # archive are those of whole arrays, and are not verified.
 
 
@@ -243,15 +241,12 @@ def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Ar
     return own, np.repeat(np.arange(first, last), np.diff(ends))
 
 
-# ------------------------------------------------------------------------------------------
-# Parquet tables of edges: the pieces take the groups of rows in turn.
+# ---- Parquet tables of edges: the pieces take the groups of rows in turn.
 
 
 def parquet_source(file: Path, options: Options, name: str) -> Source | None:
-    """Return a table that pieces can read in shares.
-
-    None if vertices are not whole numbers: then the reader of whole files raises the error.
-    """
+    """Return a table that pieces can read in shares."""
+    # None if vertices are not whole numbers: then the reader of whole files raises the error.
     table = parquet.opened(file, name)
     columns = parquet.columns_of(table, options, name)
     titles, kinds = [name for name, _ in columns], [parquet.kind_of(kind) for _, kind in columns]
@@ -293,22 +288,16 @@ def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:
     return Chunk(key, Edges.join([]), line=_OF_THE_WHOLE)
 
 
-# ------------------------------------------------------------------------------------------
-# Each piece reads its share, and sends the entries to their owners.
+# ---- Each piece reads its share, and sends the entries to their owners.
 
 
 def read(
-    file: Path,
-    options: Options,
-    asked: Format | None,
-    directed: bool | None,
-    grid: Backend,
+    file: Path, options: Options, asked: Format | None, directed: bool | None, grid: Backend
 ) -> Matrix | None:
-    """Return the graph in a file; each process, which must see it, has read only its share.
-
-    None if the file is short, of a format that is not read in shares, or needs the reader of whole
-    files, for its content or for an error. All processes check the memory before one takes any.
-    """
+    """Return the graph in a file; each process, which must see it, has read only its share."""
+    # None if the file is short, of a format that is not read in shares, or needs the reader of
+    # whole files, for its content or for an error. All processes check the memory before one takes
+    # any.
     parts = grid.capabilities.parts
     assert parts is not None
     kind = None if asked is None else asked.name
@@ -388,10 +377,8 @@ class _Reader:
         self._parts.gather(ask)
 
     def read_shares(self, source: Source) -> Extent | None:
-        """Have each piece read its share, and return the extent of all; raise the first fault.
-
-        Returns None if the whole is to be read instead.
-        """
+        """Have each piece read its share, and return the extent of all; raise the first fault."""
+        # Returns None if the whole is to be read instead.
 
         def share(_home: Backend, piece: int) -> tuple[Array, ...]:
             if piece == next(iter(self._chunks)):
@@ -485,11 +472,9 @@ class _Reader:
 def _listed(
     chunks: list[Chunk], mirror: int, both: bool, kind: np.dtype[Any] | None
 ) -> tuple[Array, ...]:
-    """Return the (rows, columns) of a share, and with values these and the place of each.
-
-    The place is above 0 and rises with that of the chunk in the file; of the reverse of an edge it
-    is below 0.
-    """
+    """Return the (rows, columns) of a share, and with values these and the place of each."""
+    # The place is above 0 and rises with that of the chunk in the file; of the reverse of an edge
+    # it is below 0.
     parts = [chunk.edges.mirrored(mirror) for chunk in chunks]
     rows, cols, values = Edges.join(parts)
     ends = rows, cols

@@ -16,8 +16,7 @@ from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, from_one
 
 Array = np.ndarray[Any, Any]
 
-# ------------------------------------------------------------------------------------------
-# DIMACS: arcs with lengths (``.gr``), and edges without values (``.col``), each there once.
+# ---- DIMACS: arcs with lengths (``.gr``), and edges without values (``.col``), each there once.
 # Vertices are 1 .. n, and become 0 .. n-1.
 #
 # Sources: the 9th DIMACS Implementation Challenge (shortest paths, 2006), ``p sp n m`` and lines
@@ -76,8 +75,7 @@ def _arcs(text: bytes, form: str) -> Edges:
     return reading.by_line(text, edges, lambda line: f"is no line `{form}` of numbers of 64 bits")
 
 
-# ------------------------------------------------------------------------------------------
-# METIS: ``n m [format [weights of a vertex]]``, then a line of neighbours for each vertex.
+# ---- METIS: ``n m [format [weights of a vertex]]``, then a line of neighbours for each vertex.
 # Vertices are 1 .. n, and become 0 .. n-1; each edge is in the lines of both its ends, and m counts
 # it once. Weights and sizes of vertices are not kept.
 #
@@ -210,11 +208,10 @@ def dump_metis(csc: CSC, file: IO[bytes]) -> None:
         file.write((" ".join(words[ptr[k] : ptr[k + 1]]) + "\n").encode())
 
 
-# ------------------------------------------------------------------------------------------
-# The serialized graphs of the GAP Benchmark Suite: ``.sg``, and ``.wsg`` with weights. A byte says
-# whether the graph is directed; then come m and n in 64 bits, n + 1 offsets in 64 bits, and the m
-# neighbours in 32 bits, with weights each before a weight in 32 bits. Of a directed graph the same
-# follows for incoming edges.
+# ---- The serialized graphs of the GAP Benchmark Suite: ``.sg``, and ``.wsg`` with weights. A byte
+# says whether the graph is directed; then come m and n in 64 bits, n + 1 offsets in 64 bits, and
+# the m neighbours in 32 bits, with weights each before a weight in 32 bits. Of a directed graph the
+# same follows for incoming edges.
 
 _OFFSETS = 17
 

@@ -88,22 +88,14 @@ def declared(name: str) -> Declared:
 
 
 def answers(
-    *,
-    name: str | None = None,
-    not_for: tuple[str, ...] = (),
-    text: tuple[str, ...] = (),
-    quick: bool = False,
-    short: bool = False,
-    by_level: bool = False,
-    iterator: bool = False,
+    *, name: str | None = None, not_for: tuple[str, ...] = (), text: tuple[str, ...] = (),
+    quick: bool = False, short: bool = False, by_level: bool = False, iterator: bool = False,
     **only: tuple[Any, ...],
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses.
-
-    The function is called with those of NetworkX' arguments that it names; others must have their
-    defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:
-    NetworkX has a generator, which raises its errors at the first ``next``.
-    """
+) -> Callable[[Callable[..., R]], Callable[..., R]]:  # fmt: skip
+    """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses."""
+    # The function is called with those of NetworkX' arguments that it names; others must have their
+    # defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:
+    # NetworkX has a generator, which raises its errors at the first ``next``.
 
     def declare(function: Callable[..., R]) -> Callable[..., R]:
         known, own = name or function.__name__, inspect.signature(function).parameters
@@ -140,6 +132,7 @@ def answers(
                     return cast(R, _raising(error))
                 raise
 
+        call.__doc__ = theirs.orig_func.__doc__
         signature = inspect.Signature(parameters)
         graphs, only_these = tuple(theirs.graphs), fixed | only
         rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
@@ -156,20 +149,16 @@ def registered(name: str) -> Any:
 
 
 def by_text(*names: str, **rules: Any) -> None:
-    """Declare functions that are NetworkX' own text, over lagpu's graph and functions.
-
-    The text reads the graph by the methods of `Graph`, and NetworkX runs the functions that it
-    calls by lagpu, whose graph it is.
-    """
+    """Declare functions that are NetworkX' own text, over lagpu's graph and functions."""
+    # The text reads the graph by the methods of `Graph`, and NetworkX runs the functions that it
+    # calls by lagpu, whose graph it is.
     for name in names:
         answers(name=name, **rules)(registered(name).orig_func)
 
 
 def _started(found: Any) -> Any:
-    """Return a generator of NetworkX' text with its first item found, or anything else as it is.
-
-    So what lagpu refuses is refused before anything is taken; other errors come at ``next``.
-    """
+    """Return a generator of NetworkX' text with its first item found, or anything else as it is."""
+    # So what lagpu refuses is refused before anything is taken; other errors come at ``next``.
     if not inspect.isgenerator(found):
         return found
     try:
@@ -188,10 +177,8 @@ _SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, thre
 
 
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
-    """Return True if lagpu has the function for these arguments, else why not.
-
-    NetworkX calls this before it converts graphs.
-    """
+    """Return True if lagpu has the function for these arguments, else why not."""
+    # NetworkX calls this before it converts graphs.
     rules = declared(name)
     try:
         given = rules.bind(args, kwargs)
@@ -310,10 +297,8 @@ def _converted(G: Any) -> Graph | None:
 
 
 def _searched_often(G: Any) -> bool:
-    """Return True if searches of this graph have cost NetworkX as much as a conversion.
-
-    A program then loses half its time at most, whether or not more searches follow.
-    """
+    """Return True if searches of this graph have cost NetworkX as much as a conversion."""
+    # A program then loses half its time at most, whether or not more searches follow.
     cache = getattr(G, "__networkx_cache__", None)
     if cache is None:  # a converted graph would not be kept
         return False

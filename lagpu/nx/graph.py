@@ -34,14 +34,9 @@ class Graph:
     __networkx_backend__ = "lagpu"
 
     def __init__(
-        self,
-        edges: Adjacency,
-        *,
-        directed: bool,
-        multigraph: bool,
-        whole: Any = None,
+        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None,
         origin: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.edges = edges
         self.whole, self.origin = whole, origin
         self._directed, self._multigraph = directed, multigraph
@@ -96,10 +91,8 @@ class Graph:
             return None
 
     def bunch(self, nodes: Any, *, once: bool = True) -> list[int]:
-        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
-
-        `once`: without those that `nodes` repeats.
-        """
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
+        # `once`: without those that `nodes` repeats.
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
@@ -124,10 +117,8 @@ class Graph:
     def matrix(
         self, weight: Any = None, dup_op: Any = None, *, back: bool = False, counted: bool = False
     ) -> Matrix:
-        """Return the matrix on the default backend.
-
-        `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
-        """
+        """Return the matrix on the default backend."""
+        # `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
         place = backends.get()
         back = back and self._directed
         counted = counted and self._multigraph and weight is None
@@ -144,8 +135,7 @@ class Graph:
             self._matrices[key] = found
         return found
 
-    # ------------------------------------------------------------------------------------------
-    # What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
+    # ---- What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
 
     @property
     def degree(self) -> Degrees:
@@ -224,11 +214,9 @@ class Graph:
         return Graph(edges, directed=self._directed, multigraph=False)
 
     def numbers(self, weight: Any) -> Array:
-        """Return an edge attribute whose values can be added up, (m,), INT64 or FP64.
-
-        Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
-        may be beyond 2**63.
-        """
+        """Return an edge attribute whose values can be added up, (m,), INT64 or FP64."""
+        # Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
+        # may be beyond 2**63.
         values = self.weights(weight)
         if values is None:
             return np.ones(len(self.edges.cols), np.int64)
@@ -359,18 +347,12 @@ def labels_of(G: Graph, partition: Any) -> Array:
 
 
 def convert_from_nx(
-    graph: Any,
-    *,
-    edge_attrs: Mapping[Any, Any] | None = None,
-    preserve_edge_attrs: bool = False,
-    preserve_node_attrs: bool = False,
-    **_others: Any,
-) -> Graph:
-    """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads.
-
-    `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
-    short: NetworkX then runs its own function.
-    """
+    graph: Any, *, edge_attrs: Mapping[Any, Any] | None = None, preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False, **_others: Any,
+) -> Graph:  # fmt: skip
+    """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads."""
+    # `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
+    # short: NetworkX then runs its own function.
     if isinstance(graph, Graph):
         return graph
     if not isinstance(graph, nx.Graph):

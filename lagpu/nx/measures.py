@@ -51,40 +51,34 @@ by_text(
 
 @answers(short=True)
 def number_of_selfloops(G: Graph) -> int:
-    """Return the number of edges that join a node with itself."""
     return int(G.loops.sum())
 
 
 @answers(short=True)
 def is_negatively_weighted(G: Graph, weight: Any) -> bool:
-    """Return True if an edge has a negative weight."""
     values = G.weights(weight)
     return bool(values is not None and (values < 0).any())
 
 
 @answers(short=True)
 def is_forest(G: Graph) -> bool:
-    """Return True if no component has more edges than a tree."""
     parts = len(np.unique(algorithms.connected_components(G.matrix()).to_dense()))
     return len(G) - parts == G.number_of_edges()
 
 
 @answers(short=True, not_for=("multigraph",))
 def is_triad(G: Graph) -> bool:
-    """Return True for a directed graph of three nodes without self-loops."""
     return len(G) == 3 and G.is_directed() and not G.has_loops
 
 
 @answers(short=True)
 def is_tournament(G: Graph) -> bool:
-    """Return True if one edge joins each two nodes."""
     n, m = len(G), G.number_of_edges()
     return m == n * (n - 1) // 2 and not G.has_loops and not mutual(G).any()
 
 
 @answers(short=True, not_for=("undirected", "multigraph"))
 def overall_reciprocity(G: Graph) -> float:
-    """Return the share of edges whose reverse is an edge too."""
     edges = G.number_of_edges()
     if not edges:
         raise nx.NetworkXError("Not defined for empty graphs")
@@ -93,7 +87,6 @@ def overall_reciprocity(G: Graph) -> float:
 
 @answers(quick=True, not_for=("undirected", "multigraph"))
 def reciprocity(G: Graph, nodes: Any) -> Any:
-    """Return the share of the edges at a node, or by nodes at each, that have their reverse."""
     if nodes is None:
         return overall_reciprocity(G)
     rows, cols = G.along()
@@ -110,7 +103,6 @@ def reciprocity(G: Graph, nodes: Any) -> Any:
 
 @answers(quick=True)
 def s_metric(G: Graph) -> float:
-    """Return the sum over all edges of the product of the degrees of their ends."""
     degree = np.array([d for _, d in G.degree])
     rows, cols = once(G)
     return float(degree[rows] @ degree[cols])
@@ -118,7 +110,6 @@ def s_metric(G: Graph) -> float:
 
 @answers(not_for=("directed", "multigraph"))
 def generalized_degree(G: Graph, nodes: Any) -> Any:
-    """Return how many edges at a node, or by nodes at each, are in 0, 1, 2... triangles."""
     A = G.matrix().select("offdiag").new(name="A")
     shared = A.dup("INT64", name="shared", clear=True)
     shared(A.S) << semiring.plus_pair(A @ A)
@@ -193,7 +184,6 @@ def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
 def edge_boundary(
     G: Graph, nbunch1: Any, nbunch2: Any, data: Any, keys: bool, default: Any
 ) -> Iterator[Any]:
-    """Return an iterator over the edges from some nodes to others, or to all others."""
     if data is True and G.is_multigraph():
         raise NotImplementedError("lagpu: parallel edges with their attributes")
     ones = {n for n in nbunch1 if n in G}
@@ -217,7 +207,6 @@ def edge_boundary(
 
 @answers(quick=True)
 def intra_community_edges(G: Graph, partition: Any) -> int:
-    """Return the number of edges with both ends in the same part."""
     total = 0
     for part in partition:
         inside = np.full(len(G), False)
@@ -229,7 +218,6 @@ def intra_community_edges(G: Graph, partition: Any) -> int:
 
 @answers(quick=True, not_for=("multigraph",))
 def inter_community_edges(G: Graph, partition: Any) -> int:
-    """Return the number of edges with ends in two parts."""
     label = labels_of(G, partition.values() if isinstance(partition, dict) else partition)
     rows, cols = once(G)
     return int((label[rows] != label[cols]).sum())
@@ -237,7 +225,6 @@ def inter_community_edges(G: Graph, partition: Any) -> int:
 
 @answers(short=True, not_for=("multigraph",))
 def mutual_weight(G: Graph, u: Any, v: Any, weight: Any) -> Any:
-    """Return the sum of the weights of the edges between two nodes, in both directions."""
     values = G.numbers(weight)
     rows, cols = G.along()
     ends = G.index.get(u), G.index.get(v)
@@ -295,7 +282,6 @@ _TYPES = (None, int, float, np.int64, np.float64)
 
 @answers(quick=True, dtype=_TYPES)
 def to_scipy_sparse_array(G: Graph, nodelist: Any, dtype: Any, weight: Any, format: str) -> Any:
-    """Return the adjacency matrix; parallel edges are summed."""
     import scipy as sp
 
     wanted = G.nodes if nodelist is None else nodelist
@@ -329,7 +315,6 @@ def _in_format(A: Any, format: str, kind: str) -> Any:
 def biadjacency_matrix(
     G: Graph, row_order: Any, column_order: Any, dtype: Any, weight: Any, format: str
 ) -> Any:
-    """Return the matrix of the edges from some nodes to others; parallel edges are summed."""
     import scipy as sp
 
     if not len(row_order):
@@ -358,15 +343,9 @@ _COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}
 
 @answers(quick=True, dtype=_TYPES, multigraph_weight=(*_COMBINED,))
 def to_numpy_array(
-    G: Graph,
-    nodelist: Any,
-    dtype: Any,
-    order: Any,
-    multigraph_weight: Any,
-    weight: Any,
+    G: Graph, nodelist: Any, dtype: Any, order: Any, multigraph_weight: Any, weight: Any,
     nonedge: Any,
-) -> Any:
-    """Return the adjacency matrix, dense; parallel edges are combined."""
+) -> Any:  # fmt: skip
     wanted = G.nodes if nodelist is None else nodelist
     unknown = set(wanted) - set(G)
     if unknown:
@@ -399,7 +378,6 @@ def to_numpy_array(
 
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
-    """Return the distances of all pairs of nodes, infinite if there is no path."""
     try:
         found = algorithms.floyd_warshall(lengths_matrix(G, weight))
     except CycleFound as error:
@@ -413,11 +391,9 @@ def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
 
 @answers(quick=True)
 def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any, Any]:
-    """Return the node before the last one of a path between each two nodes, and the distances.
-
-    One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
-    Source: Floyd 1962.
-    """
+    """Return the node before the last one of a path between each two nodes, and the distances."""
+    # One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
+    # Source: Floyd 1962.
     n, values = len(G), G.numbers(weight)
     memory.require(40 * n * n, "floyd_warshall")
     if np.isnan(values).any():
@@ -460,7 +436,6 @@ def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:
 
 @answers(quick=True)
 def complement(G: Graph) -> Any:
-    """Return the graph of the edges that are not there, without self-loops."""
     n = len(G)
     memory.require(n * n + 300 * (n * n - len(G.edges.cols)), "complement")
     free = np.full((n, n), True)
@@ -483,14 +458,12 @@ def _shared(G: Graph, H: Graph) -> tuple[Array, Array]:
 
 @answers(quick=True, not_for=("multigraph",))
 def difference(G: Graph, H: Graph) -> Any:
-    """Return the graph of the edges of `G` that are not in `H`."""
     rows, cols, both = once(G, _shared(G, H)[0])
     return _made(G, G.nodes, pairs(G, rows[~both], cols[~both]))
 
 
 @answers(quick=True, not_for=("multigraph",))
 def symmetric_difference(G: Graph, H: Graph) -> Any:
-    """Return the graph of the edges of one of two graphs alone."""
     R = difference(G, H)
     rows, cols, both = once(H, _shared(G, H)[1])
     R.add_edges_from(pairs(H, rows[~both], cols[~both]))
@@ -499,7 +472,6 @@ def symmetric_difference(G: Graph, H: Graph) -> Any:
 
 @answers(quick=True, not_for=("multigraph",))
 def intersection(G: Graph, H: Graph) -> Any:
-    """Return the graph of the nodes and edges that two graphs share."""
     if G.is_directed() != H.is_directed():
         raise nx.NetworkXError("All graphs must be directed or undirected.")
     theirs = set(pairs(H, *H.along()))

@@ -52,10 +52,8 @@ def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False)
 def visited(
     G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Return the vertices as a queue visits them, their parents, and the level of every vertex.
-
-    The parents of the sources, and levels of vertices that are not reached, are -1.
-    """
+    """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
+    # The parents of the sources, and levels of vertices that are not reached, are -1.
     levels, first, most = np.full(len(G), -1), len(sources), _steps(limit)
     if not sources:
         return NONE, NONE, levels
@@ -84,10 +82,8 @@ class _Down:
 
 
 def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
-    """Return the vertices of each level of a DAG in the order in which their last edge is taken.
-
-    A level is the length of the longest path that ends there.
-    """
+    """Return the vertices of each level of a DAG in the order in which their last edge is taken."""
+    # A level is the length of the longest path that ends there.
     down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
     layer = np.flatnonzero(levels == 0)
     found = []
@@ -119,7 +115,6 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
 
 @answers(quick=True, iterator=True, text=("sort_neighbors",))
 def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over (parent, child) of a breadth-first tree."""
     return iter(_edges(G, source, depth_limit, reverse))
 
 
@@ -128,7 +123,6 @@ by_text("bfs_tree", "bfs_predecessors", "bfs_successors", quick=True)
 
 @answers(quick=True, iterator=True)
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
-    """Return an iterator over the lists of nodes of each distance from some nodes."""
     first = list({sources} if sources in G else set(sources))
     starts = [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first]
     order, _, levels = visited(G, starts)
@@ -139,20 +133,17 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
 
 @answers(quick=True)
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
-    """Return the nodes of one distance from a node."""
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
     return G.where((distance >= 0) & (levels_from(G, start, distance) == distance))
 
 
 @answers(quick=True)
 def descendants(G: Graph, source: Any) -> set[Any]:
-    """Return the nodes that can be reached from a node."""
     return _reached(G, source, back=False)
 
 
 @answers(quick=True)
 def ancestors(G: Graph, source: Any) -> set[Any]:
-    """Return the nodes from which a node can be reached."""
     return _reached(G, source, back=True)
 
 
@@ -177,31 +168,26 @@ def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any
 
 @answers(quick=True)
 def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any) -> dict[Any, int]:
-    """Return the distance of each node from a node."""
     return _lengths(G, require(G, source, "Source {} is not in G"), cutoff)
 
 
 @answers(quick=True)
 def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any) -> dict[Any, int]:
-    """Return the distance of each node to a node."""
     return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
 
 
 @answers(quick=True)
 def single_source_shortest_path(G: Graph, source: Any, cutoff: Any) -> dict[Any, list[Any]]:
-    """Return a shortest path from a node to each node."""
     return _paths(G, require(G, source, "Source {} not in G"), cutoff)
 
 
 @answers(quick=True)
 def single_target_shortest_path(G: Graph, target: Any, cutoff: Any) -> dict[Any, list[Any]]:
-    """Return a shortest path from each node to a node."""
     return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
 
 
 @answers(quick=True)
 def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]:
-    """Return the nodes of a shortest path between two nodes."""
     start = require(G, source, "Source {} is not in G")
     end = require(G, target, "Target {} is not in G")
     try:
@@ -213,7 +199,6 @@ def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]
 
 @answers(quick=True)
 def has_path(G: Graph, source: Any, target: Any) -> bool:
-    """Return True if there is a path from a node to another one."""
     start = require(G, source, "Source {} is not in G")
     end = require(G, target, "Target {} is not in G")
     return algorithms.has_path(G.matrix(), start, end)
@@ -221,7 +206,6 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
 
 @answers(method=(None, "unweighted"), text=("method", "weight"))
 def average_shortest_path_length(G: Graph) -> float:
-    """Return the mean distance of two nodes."""
     n, total = len(G), 0
     levels: Any
     if n == 1:
@@ -251,14 +235,9 @@ def lengths_matrix(G: Graph, weight: Any) -> Matrix:
 
 
 def _distances(
-    G: Graph,
-    starts: list[int],
-    weight: Any,
-    *,
-    cutoff: Any = None,
-    target: int | None = None,
+    G: Graph, starts: list[int], weight: Any, *, cutoff: Any = None, target: int | None = None,
     nearest: bool,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the vertices that are reached, the first ones first, and their distances, ascending.
 
     `nearest`: no length may be negative, as for Dijkstra's algorithm, which ends at a target.
@@ -288,17 +267,11 @@ def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> 
 
 
 def _routes(
-    G: Graph,
-    starts: list[int],
-    weight: Any,
-    reached: Array,
-    distances: Array,
+    G: Graph, starts: list[int], weight: Any, reached: Array, distances: Array,
     target: int | None = None,
-) -> dict[Any, list[Any]]:
-    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges.
-
-    A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
-    """
+) -> dict[Any, list[Any]]:  # fmt: skip
+    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges."""
+    # A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
     (rows, cols), values, n = G.along(), G.weights(weight), len(G)
     values = np.ones(len(rows), np.int64) if values is None else values
     values = values.astype(np.int64) if values.dtype.kind == "b" else values
@@ -336,14 +309,9 @@ def _followed(
 
 
 def _lengths_and_routes(
-    G: Graph,
-    starts: list[int],
-    target: Any,
-    weight: Any,
-    nearest: bool,
-    unreached: str,
+    G: Graph, starts: list[int], target: Any, weight: Any, nearest: bool, unreached: str,
     cutoff: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return distances and paths by nodes, or those of one node."""
     end = None if target is None else G.find(target)
     if target is not None and end is None:
@@ -370,14 +338,12 @@ def _starts(G: Graph, sources: Any) -> list[int]:
 def multi_source_dijkstra_path_length(
     G: Graph, sources: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
-    """Return the distance of each node from the nearest of some, over weights that are >= 0."""
     starts = _starts(G, sources)
     return _by_nodes(G, starts, *_distances(G, starts, weight, cutoff=cutoff, nearest=True))
 
 
 @answers()
 def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weight: Any) -> Any:
-    """Return distance and path of each node, or of one, from the nearest of some."""
     starts = _starts(G, sources)
     if target in sources:
         return 0, [target]
@@ -387,7 +353,6 @@ def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weig
 
 @answers()
 def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    """Return distance and path of two nodes."""
     start = require(G, source, "Source {} is not in G")
     require(G, target, "Target {} is not in G")
     if source == target:
@@ -398,7 +363,6 @@ def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> A
 
 @answers()
 def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    """Return distance and path of each node, or of one."""
     if source == target:
         require(G, source, "Node {} is not found in the graph")
         return 0, [source]
@@ -409,21 +373,18 @@ def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) 
 
 @answers()
 def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
-    """Return the distance of each node from a node."""
     starts = [require(G, source, _NO_SOURCE)]
     return _by_nodes(G, starts, *_distances(G, starts, weight, nearest=False))
 
 
 @answers()
 def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
     return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
 
 
 @answers()
 def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    """Return the distance of two nodes."""
     start = require(G, source, _NOT_FOUND if source == target else _NO_SOURCE)
     return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
 
@@ -446,7 +407,6 @@ def _between(
 
 @answers()
 def negative_edge_cycle(G: Graph, weight: Any, heuristic: bool) -> bool:
-    """Return True if there is a cycle of negative length."""
     try:
         return algorithms.find_negative_cycle(lengths_matrix(G, weight)) is not None
     except CycleFound as error:

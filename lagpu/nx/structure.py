@@ -56,25 +56,21 @@ for _weakly, _not_for in (("", ("directed",)), ("weakly_", ())):
 
 @answers(quick=True, not_for=("directed",))
 def is_connected(G: Graph) -> bool:
-    """Return True if there is one component."""
     return bool((levels_from(G, 0) >= 0).all())
 
 
 @answers(quick=True, not_for=("directed",))
 def node_connected_component(G: Graph, n: Any) -> set[Any]:
-    """Return the component of a node."""
     return G.where(levels_from(G, G.index[n]) >= 0)
 
 
 @answers(quick=True)
 def is_weakly_connected(G: Graph) -> bool:
-    """Return True if there is one weak component."""
     return not _labels(G).any()
 
 
 @answers(by_level=True)
 def strongly_connected_components(G: Graph) -> Iterator[set[Any]]:
-    """Return an iterator over the strong components; edges lead to those that came before."""
     labels = algorithms.strongly_connected_components(G.matrix()).to_dense()
     rows, cols = (labels[ends] for ends in G.along())
     between, n = rows != cols, len(G)
@@ -86,13 +82,11 @@ def strongly_connected_components(G: Graph) -> Iterator[set[Any]]:
 
 @answers(by_level=True)
 def number_strongly_connected_components(G: Graph) -> int:
-    """Return the number of strong components."""
     return len(np.unique(algorithms.strongly_connected_components(G.matrix()).to_dense()))
 
 
 @answers(quick=True)
 def is_strongly_connected(G: Graph) -> bool:
-    """Return True if there is one strong component."""
     return all((levels_from(G, 0, back=back) >= 0).all() for back in (False, True))
 
 
@@ -106,7 +100,6 @@ def _require_no_loops(G: Graph) -> None:
 
 @answers(by_level=True, not_for=("multigraph",))
 def core_number(G: Graph) -> dict[Any, int]:
-    """Return the largest k such that a node is in the k-core, by nodes."""
     _require_no_loops(G)
     A = G.matrix()
     # Where each edge has its reverse, lagpu counts a neighbour once, NetworkX an edge in and out.
@@ -119,7 +112,6 @@ by_text("k_core", by_level=True, not_for=("multigraph",))
 
 @answers(not_for=_SIMPLE)
 def k_truss(G: Graph, k: Any) -> Any:
-    """Return the k-truss as a NetworkX graph with all attributes."""
     _require_no_loops(G)
     found = algorithms.k_truss(G.matrix(), max(0, k)).to_coo()
     rows, cols = once(G)
@@ -131,10 +123,8 @@ def k_truss(G: Graph, k: Any) -> Any:
 
 
 def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
-    """Return the matrix of the places of edges in the order of keys, and their rows and columns.
-
-    Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
-    """
+    """Return the matrix of the places of edges in the order of keys, and their rows and columns."""
+    # Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
     rows, cols, keys = once(G, keys)
     order = np.argsort(keys, kind="stable")
     rows, cols = rows[order], cols[order]
@@ -147,7 +137,6 @@ def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
 
 @answers(short=True, not_for=_SIMPLE)
 def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
-    """Return edges without a common end, to which none can be added, as NetworkX takes them."""
     A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
     mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
     kept = mates[rows] == cols
@@ -196,10 +185,8 @@ def _require_no_seed(seed: Any) -> None:
 
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
-    """Return nodes that no edge joins, and to which none can be added.
-
-    They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
-    """
+    """Return nodes that no edge joins, and to which none can be added."""
+    # They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     _require_no_seed(seed)
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
@@ -224,13 +211,11 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
 
 @answers(by_level=True, quick=True)
 def is_bipartite(G: Graph) -> bool:
-    """Return True if each edge joins two sides."""
     return algorithms.is_bipartite(G.matrix())
 
 
 @answers(by_level=True, quick=True)
 def color(G: Graph) -> dict[Any, int]:
-    """Return 0 or 1 by nodes, 1 for the first node of each component that has an edge."""
     sides, _ = algorithms.bipartite_sides(G.matrix())
     if sides is None:
         raise nx.NetworkXError("Graph is not bipartite.")
@@ -265,19 +250,16 @@ def _generations(G: Graph) -> list[list[Any]]:
 
 @answers(by_level=True, quick=True, iterator=True)
 def topological_generations(G: Graph) -> Iterator[list[Any]]:
-    """Return an iterator over the nodes of each generation."""
     return iter(_generations(G))
 
 
 @answers(by_level=True, quick=True, iterator=True)
 def topological_sort(G: Graph) -> Iterator[Any]:
-    """Return an iterator over the nodes, each after those that lead to it."""
     return itertools.chain.from_iterable(_generations(G))
 
 
 @answers(by_level=True, quick=True)
 def is_directed_acyclic_graph(G: Graph) -> bool:
-    """Return True for a directed graph without cycles."""
     if not G.is_directed():
         return False
     try:
@@ -289,7 +271,6 @@ def is_directed_acyclic_graph(G: Graph) -> bool:
 
 @answers(not_for=("directed",))
 def label_propagation_communities(G: Graph) -> Any:
-    """Return the communities of semi-synchronous label propagation, colour after colour."""
     text: Any = registered("greedy_color").orig_func
     colors = text(G)
     by_vertex = Vector.from_dense(np.array([colors[node] for node in G.nodes]), like=G.matrix())
@@ -304,7 +285,6 @@ def label_propagation_communities(G: Graph) -> Any:
 def louvain_communities(
     G: Graph, weight: Any, resolution: Any, threshold: Any, max_level: Any, seed: Any
 ) -> list[set[Any]]:
-    """Return communities of large modularity."""
     _require_no_seed(seed)
     A = G.matrix(weight, counted=True)
     number = int(of_all(A.backend, seed.randint(0, 2**31 - 1))[0][0])
@@ -316,7 +296,6 @@ def louvain_communities(
 
 @answers()
 def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> float:
-    """Return by how much more weight lies within communities than random edges would have."""
     labels, A = labels_of(G, communities), G.matrix(weight, counted=True)
     chosen = Vector.from_dense(labels, like=A)
     directed = G.is_directed()
@@ -330,7 +309,6 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
 def betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths that lead through each node."""
     k, directed = None if k == len(G) else k, G.is_directed()
     A, weighted, ends = lengths_matrix(G, weight), weight is not None, bool(endpoints)
     found = algorithms.betweenness_centrality(
@@ -343,7 +321,6 @@ def betweenness_centrality(
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths that lead along each edge."""
     n, directed = len(G), G.is_directed()
     A, weighted = lengths_matrix(G, weight), weight is not None
     found = algorithms.edge_betweenness_centrality(
@@ -362,7 +339,6 @@ def edge_betweenness_centrality(
 
 @answers()
 def closeness_centrality(G: Graph, u: Any, distance: Any, wf_improved: bool) -> Any:
-    """Return the reciprocal of the mean distance to a node, or by nodes to each."""
     chosen = None if u is None else require(G, u, "Source {} is not in G")
     A, weighted = lengths_matrix(G, distance), distance is not None
     found = algorithms.closeness_centrality(A, chosen, weighted, bool(wf_improved))
@@ -371,7 +347,6 @@ def closeness_centrality(G: Graph, u: Any, distance: Any, wf_improved: bool) -> 
 
 @answers()
 def harmonic_centrality(G: Graph, nbunch: Any, distance: Any, sources: Any) -> dict[Any, float]:
-    """Return the sum of the reciprocals of the distances to each node."""
     wanted = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
     ordered = set(wanted)  # as NetworkX orders its result, and each process otherwise
@@ -385,16 +360,9 @@ def harmonic_centrality(G: Graph, nbunch: Any, distance: Any, sources: Any) -> d
 
 @answers()
 def pagerank(
-    G: Graph,
-    alpha: float,
-    personalization: Any,
-    max_iter: int,
-    tol: float,
-    nstart: Any,
-    weight: Any,
-    dangling: Any,
-) -> dict[Any, float]:
-    """Return the PageRank of each node."""
+    G: Graph, alpha: float, personalization: Any, max_iter: int, tol: float, nstart: Any,
+    weight: Any, dangling: Any,
+) -> dict[Any, float]:  # fmt: skip
     if personalization is not None and not sum(x for v, x in personalization.items() if v in G):
         raise ZeroDivisionError
     given = (
@@ -425,7 +393,6 @@ def _begin(G: Graph, given: Any) -> dict[int, float] | None:
 def eigenvector_centrality(
     G: Graph, max_iter: int, tol: float, nstart: Any, weight: Any
 ) -> dict[Any, float]:
-    """Return the eigenvector centrality of each node."""
     if nstart is not None and not any(nstart.values()):
         raise nx.NetworkXError("initial vector cannot have all zero values")
     A = G.matrix(weight or None, counted=True)
@@ -441,16 +408,9 @@ def eigenvector_centrality(
 
 @answers()
 def katz_centrality(
-    G: Graph,
-    alpha: float,
-    beta: Any,
-    max_iter: int,
-    tol: float,
-    nstart: Any,
-    normalized: bool,
+    G: Graph, alpha: float, beta: Any, max_iter: int, tol: float, nstart: Any, normalized: bool,
     weight: Any,
-) -> dict[Any, float]:
-    """Return the Katz centrality of each node."""
+) -> dict[Any, float]:  # fmt: skip
     try:
         begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
     except (TypeError, ValueError) as error:
@@ -473,7 +433,6 @@ _CLOSER = 1000  # times more exact than `tol`: NetworkX' ARPACK is
 def hits(
     G: Graph, max_iter: int, tol: float, nstart: Any, normalized: bool
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Return hubs and authorities, the singular vectors of the largest singular value."""
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     A, closer = G.matrix("weight", counted=True), max(tol, 1e-10) / _CLOSER
@@ -492,7 +451,6 @@ def _error(G: Graph) -> nx.NetworkXError:
 
 @answers(text=("sp",))
 def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
-    """Return the distance from a node, or by nodes from each, to the farthest node."""
     chosen = G.bunch(v)
     if not chosen:
         return {}
@@ -506,7 +464,6 @@ def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
 
 @answers(text=("e", "weight"))
 def diameter(G: Graph, usebounds: bool) -> int:
-    """Return the largest eccentricity."""
     try:
         return int(algorithms.diameter(G.matrix()))
     except NoPath as error:
@@ -515,19 +472,16 @@ def diameter(G: Graph, usebounds: bool) -> int:
 
 @answers(text=("e", "weight"))
 def radius(G: Graph, usebounds: bool) -> int:
-    """Return the least eccentricity."""
     return int(min(eccentricity(G).values()))
 
 
 @answers(text=("e", "weight"))
 def center(G: Graph, usebounds: bool) -> list[Any]:
-    """Return the nodes of the least eccentricity."""
     return _extreme(G, min)
 
 
 @answers(text=("e", "weight"))
 def periphery(G: Graph, usebounds: bool) -> list[Any]:
-    """Return the nodes of the largest eccentricity."""
     return _extreme(G, max)
 
 
@@ -547,13 +501,11 @@ def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
 
 @answers(not_for=_SIMPLE)
 def triangles(G: Graph, nodes: Any) -> Any:
-    """Return the number of triangles of a node, or by nodes of each."""
     return _of(G, algorithms.triangles(G.matrix()).to_dense().tolist(), nodes)
 
 
 @answers(not_for=("multigraph",))
 def clustering(G: Graph, nodes: Any, weight: Any) -> Any:
-    """Return the share of joined pairs of neighbours of a node, or by nodes of each."""
     found = algorithms.clustering(G.matrix(weight), weight=weight is not None)
     return _of(G, found.to_dense().tolist(), nodes)
 
@@ -563,11 +515,9 @@ by_text("average_clustering", not_for=("multigraph",))
 
 @answers(not_for=("directed",))
 def square_clustering(G: Graph, nodes: Any) -> Any:
-    """Return the share of possible squares at a node, or by nodes at each, that are there."""
     return _of(G, algorithms.square_clustering(G.matrix()).to_dense().tolist(), nodes)
 
 
 @answers(not_for=("multigraph",))
 def transitivity(G: Graph) -> float:
-    """Return the share of joined pairs among all pairs of a common neighbour."""
     return algorithms.transitivity(G.matrix())

@@ -149,12 +149,10 @@ _MEANS: dict[str, Callable[[Sequence[float]], float]] = {
 
 
 def sentence(claim: Claim, rows: Sequence[Row]) -> str:
-    """Return a claim of a paper with our figures beside the paper's; empty without any.
-
-    It begins with `HELD`, `NOT_HELD` or `UNKNOWN`, if the claim can be judged. Rows that do not
-    run by what the paper proposes, or on graphs that have only the size of the paper's, judge
-    nothing; they are shown where there are no others.
-    """
+    """Return a claim of a paper with our figures beside the paper's; empty without any."""
+    # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`, if the claim can be judged. Rows that do not
+    # run by what the paper proposes, or on graphs that have only the size of the paper's, judge
+    # nothing; they are shown where there are no others.
     given = {name: x for name, x in claim.items() if name not in ("says", "paper")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
@@ -253,13 +251,9 @@ def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _ratio(
-    rows: Sequence[Row],
-    of: str,
-    to: str,
-    least: float,
-    kind: str = "",
+    rows: Sequence[Row], of: str, to: str, least: float, kind: str = "",
     mean: str = "geometric mean",
-) -> tuple[str, str]:
+) -> tuple[str, str]:  # fmt: skip
     """Say how many times better one variant, maybe `BEST`, is than another."""
     found = []
     for by_name in _by_graph(rows).values():
@@ -389,11 +383,9 @@ class Paper:
 
 
 def files_in(folder: Path, graphs: Sequence[PaperGraph]) -> dict[str, str]:
-    """Return the files in a folder, by the paper's name of the graph.
-
-    A file is known by its name in the SuiteSparse collection, in any folder below, up to its first
-    dot; ``-`` and ``_`` are the same.
-    """
+    """Return the files in a folder, by the paper's name of the graph."""
+    # A file is known by its name in the SuiteSparse collection, in any folder below, up to its
+    # first dot; ``-`` and ``_`` are the same.
     found = {_key(file.name.partition(".")[0]): str(file) for file in sorted(folder.rglob("*.*"))}
     return {graph.name: found[_key(graph.file)] for graph in graphs if _key(graph.file) in found}
 

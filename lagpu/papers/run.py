@@ -61,11 +61,9 @@ class Runner(NamedTuple):
 
 
 def runner_of(variant: Variant, place: Backend) -> Runner:
-    """Return where a variant runs; `BackendUnavailable` or `NotSupported` says what is missing.
-
-    On a backend without kernels to choose from, a kernel is replaced by its direction, and a policy
-    by ``beamer``.
-    """
+    """Return where a variant runs; `BackendUnavailable` or `NotSupported` says what is missing."""
+    # On a backend without kernels to choose from, a kernel is replaced by its direction, and a
+    # policy by ``beamer``.
     if variant.peer is not None:
         peers.chosen([variant.peer])
         return Runner(variant, None, variant.peer)
@@ -107,10 +105,8 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
 def _kernel_ms(
     tested: Tested, place: Backend, mode: str, search: Callable[[int], object]
 ) -> list[float]:
-    """Return the time of the kernels of each search, without the host's time between them.
-
-    That is what a paper's C program takes. A loop that is one kernel has no such time.
-    """
+    """Return the time of the kernels of each search, without the host's time between them."""
+    # That is what a paper's C program takes. A loop that is one kernel has no such time.
     if place.device is None or mode != "eager":
         return []
     clock = Clock(place)
@@ -172,11 +168,9 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
-    """Return why levels d, path counts p or dependencies are wrong, or an empty string.
-
-    For proved d and p the recurrence has one solution: the dependency on u is the sum of
-    p[u] / p[v] (1 + dependency on v) over the edges u -> v to the next level.
-    """
+    """Return why levels d, path counts p or dependencies are wrong, or an empty string."""
+    # For proved d and p the recurrence has one solution: the dependency on u is the sum of p[u] /
+    # p[v] (1 + dependency on v) over the edges u -> v to the next level.
     n, root = tested.host.facts.vertices, tested.roots[-1]
     try:
         check.check_levels(tested.host.pattern, root, found[0])
@@ -260,19 +254,14 @@ class Request:
 
 
 def run(
-    paper: Paper,
-    experiments: Sequence[Experiment],
-    request: Request,
-    say: Say = harness.silent,
+    paper: Paper, experiments: Sequence[Experiment], request: Request, say: Say = harness.silent,
     keep: harness.Keep = harness.silent,
-) -> tuple[Report, list[str]]:
-    """Run some experiments of a paper; return the report, and why rows are not checked.
-
-    `keep` is called with the report after each graph. In a row of an experiment `value` is in the
-    paper's metric, `reported` the paper's figure or None, `paper_size` its vertices and stored
-    entries, and `degrees` are maximum, mean and deviation; `memory` is the limit in bytes or None.
-    If nothing at all can be run, the error of the first graph is raised.
-    """
+) -> tuple[Report, list[str]]:  # fmt: skip
+    """Run some experiments of a paper; return the report, and why rows are not checked."""
+    # `keep` is called with the report after each graph. In a row of an experiment `value` is in the
+    # paper's metric, `reported` the paper's figure or None, `paper_size` its vertices and stored
+    # entries, and `degrees` are maximum, mean and deviation; `memory` is the limit in bytes or
+    # None. If nothing at all can be run, the error of the first graph is raised.
     _require_known(experiments, request)
     place = backends.get(request.backend)
     pieces = any(graph.pieces for e in experiments for graph in e.graphs)
@@ -330,13 +319,9 @@ class _Work:
     """One experiment: what is missing, what was refused."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        request: Request,
-        place: Backend,
-        known: dict[tuple[object, ...], Searched],
-        say: Say,
-    ) -> None:
+        self, experiment: Experiment, request: Request, place: Backend,
+        known: dict[tuple[object, ...], Searched], say: Say,
+    ) -> None:  # fmt: skip
         self._experiment, self._request, self._place = experiment, request, place
         self._known, self._say = known, say
         self._counter: EnergyCounter | None = None
@@ -445,13 +430,7 @@ class _Work:
         return runners
 
     def _measured(
-        self,
-        graph: PaperGraph,
-        tested: Tested,
-        A: Matrix,
-        runner: Runner,
-        before: int,
-        turn: int,
+        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int, turn: int
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
@@ -565,10 +544,8 @@ def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
 
 
 def table_of(experiment: Report) -> FittingTable:
-    """Return the rows of an experiment of a report as a table.
-
-    `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
-    """
+    """Return the rows of an experiment of a report as a table."""
+    # `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
     rows = experiment["rows"]
     texts = (
         ("graph", "{graph}"),

@@ -111,10 +111,8 @@ class Graph:
     cols: Array
 
     def matrix(self, dtype: DType, place: Backend, *, wide: bool = False) -> Matrix:
-        """Return the matrix with values 1 .. 3, or True.
-
-        `wide`: with 64-bit indices, like a huge matrix, on a backend with a device.
-        """
+        """Return the matrix with values 1 .. 3, or True."""
+        # `wide`: with 64-bit indices, like a huge matrix, on a backend with a device.
         values: Any = True
         if dtype is not BOOL:
             values = (1 + (self.rows * 7 + self.cols * 3) % 3).astype(dtype.numpy)

@@ -41,12 +41,10 @@ _ROOM = 25_000  # bytes of shared memory: tables fit, and bits of all vertices d
 
 
 def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield the key and the call of each algorithm, by kind of graph and type of values.
-
-    The last calls take place on a device that takes small graphs for large ones, where it matters:
-    if degrees are small, and for products of matrices. A call that the algorithm refuses, such as
-    for a graph that is not connected, returns None.
-    """
+    """Yield the key and the call of each algorithm, by kind of graph and type of values."""
+    # The last calls take place on a device that takes small graphs for large ones, where it
+    # matters: if degrees are small, and for products of matrices. A call that the algorithm
+    # refuses, such as for a graph that is not connected, returns None.
     yield from selected(place, seed, TYPES, ALGORITHMS)
     with _for_large(place.device):
         yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)

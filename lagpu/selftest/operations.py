@@ -111,10 +111,8 @@ def _products(
 
 
 def _any_is_one_of(kernel: str) -> Any:
-    """Return a run that proves any_secondi: each result is an in-neighbour with an entry.
-
-    Any such in-neighbour is right, so the result is not compared with the oracle.
-    """
+    """Return a run that proves any_secondi: each result is an in-neighbour with an entry."""
+    # Any such in-neighbour is right, so the result is not compared with the oracle.
 
     def run(place: Backend, oracle: Backend) -> str:
         for graph in GRAPHS:
@@ -137,10 +135,8 @@ def _any_is_one_of(kernel: str) -> Any:
 
 
 def _as_the_library(kernel: str) -> Any:
-    """Return a run that compares products with those of cupyx on a GPU, elsewhere of SciPy.
-
-    They are a second oracle, which shares nothing with python-graphblas.
-    """
+    """Return a run that compares products with those of cupyx on a GPU, elsewhere of SciPy."""
+    # They are a second oracle, which shares nothing with python-graphblas.
 
     def run(place: Backend, oracle: Backend) -> str:
         on_gpu = place.device is not None and place.device.xp is not np

@@ -22,13 +22,11 @@ from lagpu.selftest.cases import Case, kind_of
 
 
 def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[str, Any]:
-    """Run every case on a backend, or with `quick` one of each kind; return a report for JSON.
-
-    It has ``date backend device versions sources_hash commit rows totals``, and each row ``group
-    case passed ms detail``. A progress bar is on stderr. `jobs` processes share the cases; each
-    takes memory of the GPU. Raises `BackendUnavailable` if the backend or python-graphblas is
-    missing.
-    """
+    """Run every case on a backend, or with `quick` one of each kind; return a report for JSON."""
+    # It has ``date backend device versions sources_hash commit rows totals``, and each row
+    # ``group case passed ms detail``. A progress bar is on stderr. `jobs` processes share the
+    # cases; each takes memory of the GPU. Raises `BackendUnavailable` if the backend or
+    # python-graphblas is missing.
     place, oracle = backends.get(backend), backends.get("cpu")
     start = time.perf_counter()
     cases = _chosen(place, quick)
@@ -71,10 +69,8 @@ def _chosen(place: Backend, quick: bool) -> list[Case]:
 
 
 def _one_of_each_kind(cases: list[Case]) -> list[Case]:
-    """Return one case of each kernel, operation and algorithm; the first ones are degenerate.
-
-    Where a case has a brief run, it is that.
-    """
+    """Return one case of each kernel, operation and algorithm; the first ones are degenerate."""
+    # Where a case has a brief run, it is that.
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         kinds.setdefault(kind_of(case.group, case.name), []).append(case)
@@ -108,13 +104,7 @@ def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:
     except Exception as error:
         passed, detail = False, f"{type(error).__name__}: {error}"
     ms = round((time.perf_counter() - start) * 1e3, 3)
-    return {
-        "group": case.group,
-        "case": case.name,
-        "passed": passed,
-        "ms": ms,
-        "detail": detail,
-    }
+    return {"group": case.group, "case": case.name, "passed": passed, "ms": ms, "detail": detail}
 
 
 def table(rows: list[dict[str, Any]]) -> FittingTable:

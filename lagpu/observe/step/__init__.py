@@ -41,27 +41,22 @@ def step(
 
     Parameters
     ----------
-    algorithm : callable
-        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged. It runs to
-        its end before the first step is yielded, its loops statement by statement.
-    *args, **options
-        Arguments of the algorithm.
-    limit : int, optional
-        Most statements to record.
+    algorithm : callable. Any function of lagpu's statements, such as `bfs_levels` or your own,
+        unchanged. It runs to its end before the first step is yielded, its loops statement by
+        statement.
+    *args, **options : arguments of the algorithm.
+    limit : int, optional. Most statements to record.
 
     Yields
     ------
-    Step
-        In order. If the algorithm raised, the error follows the last step. What it returned is the
-        value of ``yield from``.
+    Step. In order. If the algorithm raised, the error follows the last step. What it returned is
+        the value of ``yield from``.
 
     Raises
     ------
-    LimitExceeded
-        After the last step, if there are more than `limit` statements, or more than `ENTRIES`
-        entries to store.
-    DomainMismatch
-        If `algorithm` cannot be called, or `limit` is not an integer.
+    LimitExceeded: after the last step, if there are more than `limit` statements, or more than
+        `ENTRIES` entries to store.
+    DomainMismatch: if `algorithm` cannot be called, or `limit` is not an integer.
 
     Examples
     --------
@@ -101,11 +96,9 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
 
     Raises
     ------
-    LimitExceeded
-        Within ``with``, if there are more than `limit` statements, or more than `ENTRIES` entries
-        to store; the steps before are kept.
-    DomainMismatch
-        If `limit` is not an integer.
+    LimitExceeded: within ``with``, if there are more than `limit` statements, or more than
+        `ENTRIES` entries to store; the steps before are kept.
+    DomainMismatch: if `limit` is not an integer.
 
     Examples
     --------
@@ -138,22 +131,16 @@ def explore(
 
     Parameters
     ----------
-    algorithm : callable
-        As for `step`.
-    *args
-        Its arguments that stay the same.
-    **options
-        The values of an argument to choose from: ``{text: value}``, or values that are shown as
-        text, such as ``source=range(7)``.
+    algorithm : callable. As for `step`.
+    *args : its arguments that stay the same.
+    **options : the values of an argument to choose from: ``{text: value}``, or values that are
+        shown as text, such as ``source=range(7)``.
 
     Raises
     ------
-    DomainMismatch
-        If `algorithm` cannot be called.
-    InvalidValue
-        If there is no option, or an option has no value.
-    LimitExceeded
-        If there are more than 500 combinations.
+    DomainMismatch: if `algorithm` cannot be called.
+    InvalidValue: if there is no option, or an option has no value.
+    LimitExceeded: if there are more than 500 combinations.
 
     Examples
     --------
@@ -202,12 +189,9 @@ class _Paged:
         raise NotImplementedError
 
     def to_html(
-        self,
-        path: str | Path | None = None,
-        *,
-        title: str = "Steps",
+        self, path: str | Path | None = None, *, title: str = "Steps",
         facts: Mapping[str, object] | None = None,
-    ) -> str | None:
+    ) -> str | None:  # fmt: skip
         """Return one self-contained HTML page that shows one step at a time, and prints all.
 
         It is written to the file `path` instead if that is given; `facts` are names and values to
@@ -215,10 +199,8 @@ class _Paged:
 
         Raises
         ------
-        LimitExceeded
-            If a vector or a matrix is larger than 64, or a run has more than 1000 steps.
-        InvalidValue
-            If no statement was recorded.
+        LimitExceeded: if a vector or a matrix is larger than 64, or a run has more than 1000 steps.
+        InvalidValue: if no statement was recorded.
         """
         return return_or_write(path, self._page(title, facts))
 
@@ -345,12 +327,10 @@ class Steps(_Paged, Observer):
         )
 
     def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
-        """Return names and objects in the variables of the algorithm's frames, innermost first.
-
-        The frame of the ``with`` is the last; of its objects, which may be those of a whole
-        notebook, only those count that a statement has used, or that the ``with`` mentions while
-        its own statements run.
-        """
+        """Return names and objects in the variables of the algorithm's frames, innermost first."""
+        # The frame of the ``with`` is the last; of its objects, which may be those of a whole
+        # notebook, only those count that a statement has used, or that the ``with`` mentions while
+        # its own statements run.
         mentioned = self._mentioned if frame is self._home else frozenset()
         names: dict[int, str] = {}
         scope: dict[int, Any] = {}

@@ -485,8 +485,7 @@ def legend() -> str:
     return "".join(drawn)
 
 
-# ------------------------------------------------------------------------------------------
-# The steps of an algorithm as one self-contained HTML page.
+# ---- The steps of an algorithm as one self-contained HTML page.
 
 
 #: Most steps on a page.
@@ -512,19 +511,13 @@ Labels = tuple[str, ...]
 
 
 def page_of_runs(
-    runs: Mapping[Labels, Iterable[Step]],
-    title: str,
-    facts: Mapping[str, object] | None = None,
-    *,
-    names: Mapping[str, Labels] | None = None,
-    what: str = "page",
-) -> str:
-    """Return a page that shows one step of a run at a time, and prints all of the first run.
-
-    A run has a label for each option of `names`, from which a reader chooses. An error message
-    begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
-    matrix is larger than `LARGEST`.
-    """
+    runs: Mapping[Labels, Iterable[Step]], title: str, facts: Mapping[str, object] | None = None, *,
+    names: Mapping[str, Labels] | None = None, what: str = "page",
+) -> str:  # fmt: skip
+    """Return a page that shows one step of a run at a time, and prints all of the first run."""
+    # A run has a label for each option of `names`, from which a reader chooses. An error message
+    # begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
+    # matrix is larger than `LARGEST`.
     small = {labels: list(steps) for labels, steps in runs.items()}
     for steps in small.values():
         for step in steps:
@@ -618,11 +611,9 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
-    """Return the lines, from 1, that a listing leaves out.
-
-    Those of a function's docstring after the first; or, of a script, the outermost statements
-    without one of the lines `ran`.
-    """
+    """Return the lines, from 1, that a listing leaves out."""
+    # Those of a function's docstring after the first; or, of a script, the outermost statements
+    # without one of the lines `ran`.
     try:
         with SYNTAX:
             body = ast.parse("\n".join(lines)).body
