@@ -139,6 +139,15 @@ def _check_sampled(A: Any, k: int, found: Any, error: Any = None, *, weight: boo
     check.check_betweenness(A, found, error=error, **how)
 
 
+def _between(name: str, A: Matrix, facts: Any) -> Any:
+    some = facts.sources
+    return getattr(algorithms, name)(A, sources=some, targets=some[1:] or some)
+
+
+def _check_between(prove: Callable[..., Any], A: Any, some: list[int], found: Any) -> None:
+    prove(A, found, sources=some, targets=some[1:] or some, directed=is_directed(A))
+
+
 # ---- readers of results, and facts of answers
 def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
     """Return the depth and the root of each vertex of a forest by pointer doubling.
@@ -383,6 +392,10 @@ ALGORITHMS = (
               lambda A, k, x: check.check_edge_betweenness(A, x, weight=True, sources=_drawn(A, k)),
               f"by lengths, {_OF_SAMPLE}", _DRAWN | {"weight": True, "directed": True}, "positive",
               measured_as="edge_betweenness_centrality"),
+    *(Algorithm(name, _MANY, functools.partial(_check_between, prove), f"between {SOURCES}",
+                call=functools.partial(_between, name), measured_as=name)
+      for name, prove in (("betweenness_centrality", check.check_betweenness),
+                          ("edge_betweenness_centrality", check.check_edge_betweenness))),
     Algorithm("topological_levels", (), check.check_topological_levels, graph="acyclic",
               read=dense(-1), rounds=_deepest, option="order", command="order", topic="order"),
     Algorithm("topological_order", (), check.check_topological_order, graph="acyclic",

@@ -54,6 +54,15 @@ def sample(A: Matrix, k: int | None, seed: Any, sources: Any = None) -> list[int
     return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
 
 
+def some_targets(A: Matrix, k: int | None, targets: Any) -> list[int] | None:
+    """Return the given targets, or None if all vertices are."""
+    if targets is None:
+        return None
+    if k is not None:
+        raise InvalidValue("betweenness: k estimates for all targets. Give sources, not k.")
+    return source_vertices(A, targets, "betweenness: targets")
+
+
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:
     """Return how many sources to take at once, which the backend of `A` decides.
 
@@ -140,14 +149,20 @@ def count_weighted_paths(A: Matrix, source: int) -> tuple[Matrix, Vector, Vector
     return T, levels, paths
 
 
-def weighted_dependencies(T: Matrix, levels: Vector, paths: Vector) -> Vector:
+def weighted_dependencies(
+    T: Matrix, levels: Vector, paths: Vector, targets: list[int] | None = None
+) -> Vector:
     """Do as `dependencies` for the results of `count_weighted_paths`."""
     delta, share, pulled = (
         Vector(FP64, paths.size, like=T, name=name) for name in ("delta", "share", "pulled")
     )
     delta(paths.S) << 0
+    ends, some = delta if targets is None else reached(targets, paths), targets is not None
     for here, _ in sweep(levels):
-        share(here.S, replace=True) << delta.apply(binary.plus, right=1)
+        if some:
+            share(here.S, replace=True) << delta.ewise_mult(ends, binary.plus)
+        else:
+            share(here.S, replace=True) << delta.apply(binary.plus, right=1)
         share(here.S) << share.ewise_mult(paths, binary.truediv)
         pulled << semiring.plus_first(share @ T.T)
         delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
@@ -165,13 +180,19 @@ def require_above_0(A: Matrix) -> Matrix:
     return lengths_of(A, "betweenness")
 
 
-def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
+def dependencies(
+    A: Matrix,
+    levels: Any,
+    paths: Any,
+    held: Matrix | None = None,
+    targets: list[int] | None = None,
+) -> Any:
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
     source itself it is the number of vertices that the source reaches. A diagonal matrix `held`
     counts the other vertices that are folded into each vertex: they are targets too, and the result
-    for v includes those that are folded into v.
+    for v includes those that are folded into v. Only t in `targets` count.
     """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
@@ -179,12 +200,28 @@ def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None)
     delta(paths.S) << 0
     if held is not None:
         delta << semiring.plus_second(paths @ held)
+    ends, some = delta if targets is None else reached(targets, paths), targets is not None
     for here, above in sweep(levels):
-        share(here.S, replace=True) << delta.apply(binary.plus, right=1)
+        if some:
+            share(here.S, replace=True) << delta.ewise_mult(ends, binary.plus)
+        else:
+            share(here.S, replace=True) << delta.apply(binary.plus, right=1)
         share(here.S) << share.ewise_mult(paths, binary.truediv)
         pulled(above.S, replace=True) << semiring.plus_first(share @ A.T)
         delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
     return delta
+
+
+def reached(targets: list[int], paths: Any) -> Any:
+    """Return 1 at the targets that each source reaches, and 0 at other vertices that it does."""
+    n = paths.shape[-1]
+    chosen = np.zeros(n)
+    chosen[targets] = 1
+    each = np.arange(n + 1)
+    D = Matrix.from_csc(each, each[:n], chosen, nrows=n, like=paths, name="targets")
+    ends = paths.dup(name="ends")
+    ends(paths.S) << semiring.plus_second(paths @ D)
+    return ends
 
 
 def is_directed(A: Matrix) -> bool:
@@ -202,12 +239,17 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
 
 
 def scale(
-    A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
+    A: Matrix,
+    sources: list[int],
+    normalized: bool,
+    endpoints: bool,
+    directed: bool | None,
+    whole_sum: bool = False,
 ) -> tuple[float, float]:
     """Return the factors of the sums over pairs, of vertices that are not sources and of sources.
 
     A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
-    neither. NaN where no pair counts.
+    neither. NaN where no pair counts. `whole_sum`: as if all vertices were sources.
     """
     n, count = A.nrows, len(sources)
     others = n if endpoints else n - 1
@@ -217,6 +259,8 @@ def scale(
     if not normalized:
         whole = others * (others - 1)
         whole /= 1 if (is_directed(A) if directed is None else directed) else 2
+    if whole_sum:
+        return (whole / (others * (others - 1)),) * 2
 
     def factor(count: int) -> float:
         return whole / (count * (others - 1)) if count else math.nan
@@ -399,7 +443,7 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 def betweenness_centrality(
     A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
-    endpoints: bool = False, directed: bool | None = None, sources: Any = None,
+    endpoints: bool = False, directed: bool | None = None, sources: Any = None, targets: Any = None,
     seed: int | random.Random | None = None, batch: int | None = None, one_degree: bool = False,
     pieces: int | None = None,
 ) -> Vector:  # fmt: skip
@@ -417,6 +461,9 @@ def betweenness_centrality(
         `normalized`; by default True if the pattern is not symmetric.
     sources : int or list of int, optional. Distinct vertices whose paths count, in place of `k`;
         scaled as an estimate from these.
+    targets : int or list of int, optional. Distinct vertices to which paths count, without `k`.
+        Nothing is scaled up then: only pairs of a source and a target count, divided with
+        `normalized` by the number of all pairs.
     seed : int or random.Random, optional. Seed of the choice of sources, or what draws them;
         NetworkX chooses the same for vertices ``0 .. n-1``.
     batch : int, optional. Sources at once, 1 or more; by default
@@ -452,7 +499,7 @@ def betweenness_centrality(
     The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
     scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
-    (batches).
+    (batches); Brandes 2008 (targets, as in NetworkX' ``betweenness_centrality_subset``).
 
     Examples
     --------
@@ -460,33 +507,42 @@ def betweenness_centrality(
     >>> betweenness_centrality(star(4, backend="cpu")).to_dense().tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
-    chosen = sample(A, k, seed, sources)
+    chosen, ends = sample(A, k, seed, sources), some_targets(A, k, targets)
     require_reverses(A, directed)
     if one_degree:
-        if k is not None or sources is not None or weight:
+        if k is not None or sources is not None or targets is not None or weight:
             raise InvalidValue(
-                "betweenness: one_degree counts all sources, without weights. Leave out the others."
+                "betweenness: one_degree counts all pairs, without weights. Leave out the others."
             )
         require_reverses(A, False, "one_degree=True")
         total = _of_folded(A, endpoints, batch, pieces)
     elif weight:
-        total = _weighted_sum(require_above_0(A), chosen, endpoints)
+        total = _weighted_sum(require_above_0(A), chosen, endpoints, ends)
     else:
-        (total,) = _sums(A, chosen, endpoints, batch, pieces, squares=False)
-    _scale(total, chosen, scale(A, chosen, normalized, endpoints, directed))
+        (total,) = _sums(A, chosen, endpoints, batch, pieces, targets=ends)
+    _scale(total, chosen, scale(A, chosen, normalized, endpoints, directed, ends is not None))
     return total
 
 
-def _weighted_sum(A: Matrix, sources: list[int], endpoints: bool) -> Vector:
+def _count_ends(delta: Any, levels: Any, endpoints: bool, targets: list[int] | None) -> None:
+    """Count paths at their ends too, or leave out the sources."""
+    if not endpoints:
+        delta(levels.V, replace=True) << delta  # the source is at level 0
+    elif targets is None:
+        delta(levels.V, accum=binary.plus) << 1
+    else:
+        delta(levels.V, accum=binary.plus) << reached(targets, delta)
+
+
+def _weighted_sum(
+    A: Matrix, sources: list[int], endpoints: bool, targets: list[int] | None
+) -> Vector:
     """Return the sum of the dependencies over the sources, by lengths above 0."""
     total = Vector.from_scalar(0, A.nrows, FP64, like=A, name="total")
     for source in sources:
         T, levels, paths = count_weighted_paths(A, source)
-        delta = weighted_dependencies(T, levels, paths)
-        if endpoints:
-            delta(levels.V, accum=binary.plus) << 1
-        else:
-            delta(levels.V, replace=True) << delta
+        delta = weighted_dependencies(T, levels, paths, targets)
+        _count_ends(delta, levels, endpoints, targets)
         total(accum=binary.plus) << delta
     return total
 
@@ -552,17 +608,14 @@ def _scale(x: Vector, sources: list[int], factors: tuple[float, float]) -> None:
 
 def _sums(
     A: Matrix, sources: list[int], endpoints: bool, batch: int | None, pieces: int | None,
-    squares: bool,
+    squares: bool = False, targets: list[int] | None = None,
 ) -> list[Vector]:  # fmt: skip
     """Return the sums of the dependencies over the sources, and of their squares if wanted."""
 
     def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
         levels, paths = count_paths(B, chosen)
-        delta = dependencies(B, levels, paths)
-        if endpoints:
-            delta(levels.V, accum=binary.plus) << 1  # a path leads through its own end
-        else:
-            delta(levels.V, replace=True) << delta  # without the source, at level 0
+        delta = dependencies(B, levels, paths, targets=targets)
+        _count_ends(delta, levels, endpoints, targets)
         totals[0](accum=binary.plus) << _by_vertex(delta)
         if squares:
             square = delta.ewise_mult(delta, binary.times).new()
@@ -616,13 +669,14 @@ def _by_vertex(x: Vector | Matrix) -> Any:
 
 def edge_betweenness_centrality(
     A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
-    directed: bool | None = None, sources: Any = None, seed: int | random.Random | None = None,
+    directed: bool | None = None, sources: Any = None, targets: Any = None,
+    seed: int | random.Random | None = None,
 ) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
     Parameters
     ----------
-    A, k, normalized, weight, directed, sources, seed : as in `betweenness_centrality`, with its
+    A, k, normalized, weight, directed, sources, targets, seed : as in `betweenness_centrality`, with its
         errors. In an undirected graph both entries of an edge have the sum of both directions.
 
     Returns
@@ -642,7 +696,7 @@ def edge_betweenness_centrality(
     >>> edge_betweenness_centrality(path(3, backend="cpu")).get(0, 1)
     0.6666666666666666
     """
-    chosen = sample(A, k, seed, sources)
+    chosen, ends = sample(A, k, seed, sources), some_targets(A, k, targets)
     require_reverses(A, directed)
     directed = is_directed(A) if directed is None else directed
     if weight:
@@ -654,19 +708,27 @@ def edge_betweenness_centrality(
     for source in progress.over(chosen, "edge betweenness"):
         if weight:
             T, levels, paths = count_weighted_paths(A, source)
-            share = weighted_dependencies(T, levels, paths).apply(binary.plus, right=1).new()
-            share << share.ewise_mult(paths, binary.truediv)
+            share = _shares(weighted_dependencies(T, levels, paths, ends), paths, ends)
             flow(T.S, accum=binary.plus) << paths.outer(share, "times")
             continue
         levels, paths = count_paths(A, [source])
-        share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
-        share << share.ewise_mult(paths, binary.truediv)
+        share = _shares(dependencies(A, levels, paths, targets=ends), paths, ends)
         above = levels.apply(binary.plus, right=1).new(name="above")
         P, S = (_by_level(each, zeros, *x) for x in ((above, paths), (levels, share)))
         flow(A.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
-    factor, _ = scale(A, chosen, normalized, True, directed)
+    factor, _ = scale(A, chosen, normalized, True, directed, ends is not None)
     flow << flow.apply(binary.times, right=factor)
     return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
+
+
+def _shares(delta: Vector, paths: Vector, targets: list[int] | None) -> Vector:
+    """Return the dependencies by path, with those on vertices as targets."""
+    if targets is None:
+        share = delta.apply(binary.plus, right=1).new(name="share")
+    else:
+        share = delta.ewise_mult(reached(targets, paths), binary.plus).new(name="share")
+    share << share.ewise_mult(paths, binary.truediv)
+    return share
 
 
 def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:

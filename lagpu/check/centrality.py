@@ -156,7 +156,8 @@ BETWEENNESS_RULES = (
 
 def check_betweenness(
     A: Any, centrality: Any, *, normalized: bool = True, endpoints: bool = False,
-    directed: bool = True, weight: bool = False, sources: Any = None, error: Any = None,
+    directed: bool = True, weight: bool = False, sources: Any = None, targets: Any = None,
+    error: Any = None,
     rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities, or raise.
@@ -164,7 +165,8 @@ def check_betweenness(
     `A` is small, since all pairs take ``n**3`` steps; `centrality`, (n,), has the number of each
     vertex up to the relative tolerance `rel_tol`; `normalized`, `endpoints`, `directed` and
     `weight` are as given to `lagpu.algorithms.betweenness_centrality`. `sources` is a list of the
-    sources of an estimate, by default all vertices; `error`, (n,), has the standard errors as
+    sources of an estimate, by default all vertices, and `targets` one of the only vertices to which
+    paths count; `error`, (n,), has the standard errors as
     `lagpu.algorithms.betweenness_estimate` returns them, which may be off by a millionth of the
     largest centrality, since squares are subtracted. Without `error` the first two of
     `BETWEENNESS_RULES` are returned.
@@ -178,12 +180,13 @@ def check_betweenness(
     proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen, t = np.arange(n) if sources is None else np.asarray(sources, int), np.arange(n)
-    each = _shares(proof.edges, (t, t, np.zeros(n)), chosen, weight, rel_tol, endpoints)
+    each = _shares(proof.edges, (t, t, np.zeros(n)), chosen, targets, weight, rel_tol, endpoints)
     counts = np.full((n, len(chosen)), True) if endpoints else t[:, None] != chosen
     counted = counts.sum(axis=1) * (n - 1 if endpoints else n - 2)
     population = n if endpoints else n - 1
     spread = np.array([_spread(x[of], population) for x, of in zip(each, counts, strict=True)])
     pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
+    counted = counted if targets is None else np.full(n, pairs)
     wanted = _scaled(each.sum(axis=1), counted, pairs, normalized, directed)
 
     def describe(v: int) -> str:
@@ -201,7 +204,7 @@ def check_betweenness(
 
 def check_edge_betweenness(
     A: Any, centrality: Any, *, normalized: bool = True, directed: bool = True,
-    weight: bool = False, sources: Any = None, rel_tol: float = 1e-9,
+    weight: bool = False, sources: Any = None, targets: Any = None, rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities of edges, or raise.
 
@@ -220,12 +223,12 @@ def check_edge_betweenness(
     lengths = np.concatenate([own.values for own in ends]) if weight else np.ones(len(u))
     sums = np.zeros(len(u))
     for way in ((u, v, lengths), (v, u, lengths))[: 1 if directed else 2]:
-        sums += _shares(edges, way, chosen, weight, rel_tol, True).sum(axis=1)
+        sums += _shares(edges, way, chosen, targets, weight, rel_tol, True).sum(axis=1)
     cuts = np.cumsum([len(found) for found in values.values()])[:-1]
     total = dict(zip(values, np.split(sums, cuts), strict=True))
 
     def wrong(own: Slice) -> tuple[Array, ...]:
-        counted = np.full(len(total[own]), len(chosen) * (n - 1))
+        counted = np.full(len(total[own]), (len(chosen) if targets is None else n) * (n - 1))
         wanted = _scaled(total[own], counted, n * (n - 1), normalized, directed)
         bad = _differ(values[own], wanted, rel_tol)
         return tuple(x[bad] for x in (*ends[own], values[own], wanted))
@@ -285,7 +288,8 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
 
 
 def _shares(
-    edges: Slices, ways: tuple[Array, Array, Any], sources: Array, weight: bool, rel_tol: float,
+    edges: Slices, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
+    weight: bool, rel_tol: float,
     at_ends: bool,
 ) -> Array:  # fmt: skip
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
@@ -294,12 +298,13 @@ def _shares(
     (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.n)
     require((16 * edges.n + 8 * len(begin)) * len(sources), "check: distances from the sources")
     found = np.zeros((len(begin), len(sources)))
+    wanted = np.isin(t, t if targets is None else targets)
     from_sources = [*_rows(edges, sources, weight)]
     for v, further, onward in _rows(edges, t, weight):
         for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
             first, beyond = 0, further[end[e] - v[0]] + lengths[e]
             for s, distance, paths in from_sources:
-                counts = s[:, None] != t
+                counts = (s[:, None] != t) & wanted
                 if not at_ends:
                     counts &= (s != begin[e])[:, None] & (t != end[e])
                 off = np.abs(distance[:, begin[e], None] + beyond - distance)

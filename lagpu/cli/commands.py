@@ -522,6 +522,7 @@ def pagerank(max_iter: int, **how: Any) -> Job:
 @_algorithm(
     k=option(int, "Estimate from K random sources.", "--sample", "-k"),
     sources=option(str, "Only paths from these vertices, as in 0,5,9; not with -k."),
+    targets=option(str, "Only paths to these vertices, not scaled up; not with -k."),
     weight=flag("--weight", "Paths of least length over the weights, which are above 0."),
     normalized=value(bool, True, "Shares of pairs, or sums over them.", "--normalized/--sums"),
     endpoints=flag("--endpoints", "Count a path at its ends too."),
@@ -537,6 +538,7 @@ def pagerank(max_iter: int, **how: Any) -> Job:
 def bc(
     k: int | None,
     sources: str | None,
+    targets: str | None,
     weight: bool,
     batch: int | None,
     one_degree: bool,
@@ -545,14 +547,21 @@ def bc(
 ) -> Job:
     """Rank the vertices of a graph by betweenness centrality."""
     seeds: list[int] = []  # the one of all runs and of the proof
+    words = {"--sources": sources, "--targets": targets}
+    vertices = {option: text for option, text in words.items() if text is not None}
+
+    def subsets(given: Any) -> dict[str, list[int]]:
+        return {option.strip("-"): x for option, x in zip(vertices, given, strict=True)}
+
     if weight and (k is not None or batch is not None or how["pieces"] is not None):
         raise InvalidValue("--weight: takes sources one by one. Leave -k, --batch, --pieces out.")
 
     def call(A: Matrix, *given: list[int]) -> tuple[int | None, Vector, Vector | None]:
         # Several sources are a matrix, whose products take no kernel.
         is_single = weight or is_overridden(A.backend)
-        chosen = given[0] if given else None
-        count = len(given[0]) if given else A.nrows if k is None else k
+        subset = subsets(given)
+        chosen = subset.get("sources")
+        count = len(chosen) if chosen else A.nrows if k is None else k
         if batch is not None and batch > count:
             raise InvalidValue(f"--batch: {batch} at once of {count} sources. Give fewer.")
         if not seeds:
@@ -562,13 +571,15 @@ def bc(
             size = batch_size(A, sample(A, k, seeds[0], chosen))
         more = {"seed": seeds[0], "batch": size, **how}
         if k is None or one_degree or given:
-            more |= {"one_degree": one_degree, "sources": chosen, "weight": weight}
+            more |= {"one_degree": one_degree, "weight": weight, **subset}
             return size, algorithms.betweenness_centrality(A, k, **more), None
         return size, *algorithms.betweenness_estimate(A, k, **more)
 
     def prove(check: Any, A: Matrix, *given: Any) -> None:
-        *chosen, found = given
-        drawn = None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k)
+        *some, found = given
+        subset: dict[str, Any] = subsets(some)
+        if k is not None:
+            subset["sources"] = random.Random(seeds[0]).sample(range(A.nrows), k)
         check.check_betweenness(
             A,
             found[1],
@@ -577,13 +588,13 @@ def bc(
             endpoints=how["endpoints"],
             directed=is_directed(A),
             weight=weight,
-            sources=chosen[0] if chosen else drawn,
+            **subset,
         )
 
     def facts(found: tuple[int | None, Vector, Vector | None], *given: list[int]) -> dict[str, Any]:
         size, centrality, error = found
         lines = ranking(centrality)
-        said: dict[str, Any] = {"sources": given[0] if given else k or centrality.size}
+        said: dict[str, Any] = {"sources": k or centrality.size, **subsets(given)}
         said |= {} if size is None else {"at_once": size}
         said["betweenness"] = lines
         if error is not None and k != 1:  # one source has no standard error
@@ -593,7 +604,7 @@ def bc(
     return Job(
         "betweenness_centrality",
         facts,
-        vertices={} if sources is None else {"--sources": sources},
+        vertices=vertices,
         call=call,
         prove=prove,
         vector=lambda found: found[1],

@@ -57,16 +57,16 @@ class Names:
             )
         return found
 
-    def vertices(self, text: str) -> list[int]:
-        """Return the numbers of the vertices that ``--sources`` names."""
+    def vertices(self, text: str, option: str = "--sources") -> list[int]:
+        """Return the numbers of the vertices that an option names."""
         words = text.split(",")
         if self.ids is not None:
-            return [self.vertex(word, "--sources") for word in words]
+            return [self.vertex(word, option) for word in words]
         try:
             return [int(word) for word in words]
         except ValueError:
             raise InvalidValue(
-                f"--sources: {text!r} is not a list of vertices. Write 0,5,9."
+                f"{option}: {text!r} is not a list of vertices. Write 0,5,9."
             ) from None
 
     def shown(self, vertices: Any) -> Any:

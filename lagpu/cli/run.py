@@ -33,7 +33,8 @@ from lagpu.observe.trace import Row, Trace, trace
 _AGAIN_MS, _AGAIN_COMPILED_MS = 1000.0, 10_000.0
 _HEADINGS = {"farthest": "distance"}
 _VERDICTS = {None: "not requested (--check)", True: "passed", False: "FAILED"}
-# Facts whose values are vertices, or lists of these.
+# Options of several vertices, and facts whose values are vertices, or lists of these.
+_LISTS = ("--sources", "--targets")
 _VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle")
 _APART = ("algorithm", "edges_kind", "warm", "load_ms", "ms", "backend", "checked", "versions")
 
@@ -145,7 +146,7 @@ class Command:
     def start(self, names: Names) -> tuple[Any, ...]:
         """Return the arguments of the algorithm after the graph."""
         return tuple(
-            names.vertices(text) if option == "--sources" else names.vertex(text, option)
+            (names.vertices if option in _LISTS else names.vertex)(text, option)
             for option, text in self.job.vertices.items()
         )
 
@@ -235,7 +236,7 @@ def _named(found: dict[str, Any], names: Names) -> dict[str, Any]:
     def shown(name: str, value: Any) -> Any:
         if _is_ranking(value):
             return [[names.shown(pair[0]), *pair[1:]] for pair in value]
-        is_list = name == "sources" and isinstance(value, list)  # else it is a count
+        is_list = f"--{name}" in _LISTS and isinstance(value, list)  # else it is a count
         return names.shown(value) if name in _VERTICES or is_list else value
 
     return {name: shown(name, value) for name, value in found.items()}

@@ -317,6 +317,25 @@ def betweenness_centrality(
     return G.named(found.to_dense().tolist())
 
 
+@answers()
+def betweenness_centrality_subset(
+    G: Graph, sources: Any, targets: Any, normalized: bool, weight: Any
+) -> dict[Any, float]:
+    """Return the share of shortest paths from some nodes to some that lead through each node."""
+    if any(isinstance(nodes, Iterator) for nodes in (sources, targets)):
+        raise NotImplementedError("lagpu: nodes that can be taken only once")
+    starts = [G.find(node) for node in sources]
+    ends = {G.find(node) for node in targets} - {None}
+    if None in starts:
+        raise NotImplementedError("lagpu: a source that is no node")
+    A, weighted, directed = lengths_matrix(G, weight), weight is not None, G.is_directed()
+    how: dict[str, Any] = {"weight": weighted, "directed": directed}
+    found = algorithms.betweenness_centrality(
+        A, None, bool(normalized), sources=starts, targets=sorted(ends), **how
+    )
+    return G.named(found.to_dense().tolist())
+
+
 @answers(by_level=True, not_for=("multigraph",))
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any

@@ -110,5 +110,5 @@ def test_what_cannot_be_folded():
     A = matrix(4, [(0, 1), (1, 0), (1, 2), (2, 3)], "cpu")
     with pytest.raises(InvalidValue, match="one_degree=True, but an edge has no reverse"):
         betweenness_centrality(A, one_degree=True)
-    with pytest.raises(InvalidValue, match=r"one_degree counts all sources, without"):
+    with pytest.raises(InvalidValue, match=r"one_degree counts all pairs, without"):
         betweenness_centrality(A, 2, one_degree=True)

@@ -1,4 +1,6 @@
-"""Betweenness over lengths, and from given sources: NetworkX and the checkers."""
+"""Betweenness over lengths, from given sources and to given targets: NetworkX, the checkers."""
+
+import itertools
 
 import networkx as nx
 import numpy as np
@@ -80,6 +82,87 @@ def test_lengths_that_rounding_loses_are_refused(backend):
         search(A.select("triu").new(), weight=True)  # there is no cycle
 
 
+@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.parametrize("directed", [True, False])
+def test_given_targets(backend, directed, weight):
+    A = matrix(6, EDGES if directed else both_ways(EDGES), backend, weights="whole")
+    G, name = networkx_of(A), "weight" if weight else None
+    how = {"weight": weight, "directed": True}
+    for sources, targets in (([0, 4], [2, 4, 5]), (2, 0), (None, [3, 1])):
+        from_, to = (
+            list(G) if x is None else np.atleast_1d(x).tolist() for x in (sources, targets)
+        )
+        given = {"sources": sources, "targets": targets, **how}
+        for normalized in (True, False):
+            found = betweenness_centrality(A, normalized=normalized, **given)
+            theirs = nx.betweenness_centrality_subset(
+                G.to_directed(), from_, to, normalized=normalized, weight=name
+            )
+            assert entries(found) == pytest.approx(theirs, rel=1e-12)
+            check_betweenness(
+                A, found, normalized=normalized, sources=from_, targets=to, weight=weight
+            )
+        one = betweenness_centrality(A, endpoints=True, **given, **({} if weight else {"batch": 1}))
+        check_betweenness(A, one, endpoints=True, sources=from_, targets=to, weight=weight)
+        flow = edge_betweenness_centrality(A, **given)
+        check_edge_betweenness(A, flow, sources=from_, targets=to, weight=weight)
+    if backend.capabilities.fuses:
+        betweenness_centrality(A, sources=[0], targets=[3], **how)
+        assert is_fused(backend.last_loop)
+
+
+def test_all_targets_are_no_targets(backend):
+    A = matrix(6, both_ways(EDGES), backend)
+    for search in (betweenness_centrality, edge_betweenness_centrality):
+        for normalized in (True, False):
+            found, whole = (
+                search(A, normalized=normalized, targets=x) for x in (range(A.nrows), None)
+            )
+            assert found.to_coo()[-1] == pytest.approx(whole.to_coo()[-1], rel=1e-12)
+
+
+def test_an_undirected_pair_counts_once(backend):
+    A = matrix(3, both_ways([(0, 1, 1), (1, 2, 1)]), backend)
+    how = {"sources": [0], "targets": [2], "normalized": False}
+    assert betweenness_centrality(A, **how).to_dense().tolist() == [0, 0.5, 0]  # as in NetworkX
+    assert betweenness_centrality(A, **how, directed=True).to_dense().tolist() == [0, 1, 0]
+    assert edge_betweenness_centrality(A, **how).get(0, 1) == 0.5
+
+
+def test_tiny_dependencies_on_vertices_that_are_no_targets_are_kept(backend):
+    """A chain of 30 bundles of 4 paths each, and beside it one path as long."""
+    edges = [
+        edge
+        for k in range(30)
+        for middle in range(5 * k + 1, 5 * k + 5)
+        for edge in ((5 * k, middle, 1), (middle, 5 * k + 5, 1))
+    ]
+    beside = [0, *range(151, 210), 150]
+    edges += [(u, v, 1) for u, v in itertools.pairwise(beside)]
+    A = matrix(210, edges, backend)
+    found = betweenness_centrality(A, sources=[0], targets=[150], normalized=False)
+    assert found.get(200) == pytest.approx(1 / (4**30 + 1), rel=1e-9)
+
+
+def test_wrong_targets(backend):
+    A = matrix(6, EDGES, backend, weights="whole")
+    found = betweenness_centrality(A, sources=[0], targets=[3])
+    with pytest.raises(CheckFailed, match="vertex"):
+        check_betweenness(A, found, sources=[0], targets=[4])
+    flow = edge_betweenness_centrality(A, sources=[0], targets=[3])
+    with pytest.raises(CheckFailed, match="edge"):
+        check_edge_betweenness(A, flow, sources=[0], targets=[4])
+    for search in (betweenness_centrality, edge_betweenness_centrality):
+        with pytest.raises(InvalidValue, match="k estimates for all targets"):
+            search(A, 1, targets=[0])
+        with pytest.raises(InvalidValue, match="targets: the list is empty"):
+            search(A, targets=[])
+        with pytest.raises(IndexOutOfBound, match="targets"):
+            search(A, targets=[6])
+    with pytest.raises(InvalidValue, match="one_degree counts all pairs"):
+        betweenness_centrality(A, targets=[0], one_degree=True)
+
+
 def test_what_is_refused(backend):
     A = matrix(3, [(0, 1, 1), (1, 2, 0)], backend, weights="whole")
     for search in (betweenness_centrality, edge_betweenness_centrality):
@@ -92,7 +175,7 @@ def test_what_is_refused(backend):
         with pytest.raises(IndexOutOfBound):
             search(A, sources=[3])
     B = matrix(3, both_ways([(0, 1, 1)]), backend, weights="whole")
-    with pytest.raises(InvalidValue, match="one_degree counts all sources, without weights"):
+    with pytest.raises(InvalidValue, match="one_degree counts all pairs, without weights"):
         betweenness_centrality(B, weight=True, one_degree=True)
     A = matrix(6, EDGES, backend, weights="whole")
     found = betweenness_centrality(A)

@@ -84,6 +84,8 @@ def test_results_show_ids(run, file):
     assert {ends["begin"], ends["end"]} <= {"ann", "bob", "cid", "eve", "zed"}
     many = found(run, "bfs", file, "--sources", "ann,eve", "--each", "-b", "cpu")
     assert many["sources"] == ["ann", "eve"]
+    some = found(run, "bc", file, "--sources", "ann,eve", "--targets", "zed", "-b", "cpu")
+    assert (some["sources"], some["targets"]) == (["ann", "eve"], ["zed"])
     out = run("bfs", file, "-s", "ann", "--renumber", "-b", "cpu")[1]
     assert "from vertex ann" in out
     args = ["crosscheck", "sssp", file, "-s", "ann", "--renumber", "--backends", "cpu,sim"]

@@ -17,6 +17,7 @@ FILES = (
     "bipartite/tests/test_centrality.py",
     "bipartite/tests/test_matrix.py",
     "centrality/tests/test_betweenness_centrality.py",
+    "centrality/tests/test_betweenness_centrality_subset.py",
     "centrality/tests/test_closeness_centrality.py",
     "centrality/tests/test_degree_centrality.py",
     "centrality/tests/test_eigenvector_centrality.py",

@@ -29,6 +29,10 @@ IN_ORDER = {
     "betweenness_centrality": [
         *[(), (None, False), (None, True, None, True), (None, True, "w"), (2, True, "w", True, 5)],
     ],
+    "betweenness_centrality_subset": [
+        *[(SOME, ALL), (SOME, SOME, True), (ALL, SOME, True, "w"), ([NODE, OTHER], ALL)],
+        *[([NODE, NODE], ALL), ([NODE], [OTHER, NODE, NODE], False, "w"), ([], SOME), (NODE, SOME)],
+    ],
     "edge_betweenness_centrality": [(), (None, False), (None, True, "w"), (1, False, "w", 5)],
     "bipartite_betweenness_centrality": [(SOME,)],
     "closeness_centrality": [(), (NODE,), (None, None, False), (OTHER,), (None, "w"), (NODE, "w")],
