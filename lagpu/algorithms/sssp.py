@@ -127,20 +127,10 @@ def bellman_ford(
 def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source`, the nearest vertices first.
 
-    Parameters
-    ----------
-    A, source : as in `bellman_ford`, but lengths are 0 or more.
-    delta : float, optional. Vertices whose distances differ by at most `delta` are relaxed
-        together; by default eight times the largest weight over the mean degree
-        (docs/design/algorithms.md).
-
-    Returns
-    -------
-    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
-
-    Raises
-    ------
-    InvalidValue: if a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
+    As `bellman_ford` for lengths of 0 or more. Vertices whose distances differ by at most `delta`
+    are relaxed together; by default it is eight times the largest weight over the mean degree
+    (docs/design/algorithms.md). `InvalidValue` if a weight is negative, NaN or infinite, or integer
+    lengths may exceed 64 bits.
 
     Notes
     -----
@@ -341,20 +331,9 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 def floyd_warshall(A: Matrix) -> Matrix:
     """Return the distance between each two vertices; for small graphs.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j, which may be negative; True
-        counts 1.
-
-    Returns
-    -------
-    Matrix, (n, n), INT64, or FP64 if the weights are floats. Entry (i, j) is the distance from i to
-        j, 0 on the diagonal; no entry without a path.
-
-    Raises
-    ------
-    CycleFound: if there is a cycle of negative length.
-    InvalidValue: as `bellman_ford`.
+    Entry (i, j) of the Matrix, (n, n), INT64, or FP64 if the weights are floats, is the distance
+    from i to j, 0 on the diagonal; no entry without a path. Lengths may be negative; True counts 1.
+    `CycleFound` if there is a cycle of negative length, and the errors of `bellman_ford`.
 
     Notes
     -----

@@ -207,20 +207,11 @@ def _rank(values: Array) -> Array:
 def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     """Return a spanning tree of least weight of each component of an undirected graph.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of one value are the edge between i and j and its
-        weight, of any sign; self-loops do not count.
-    maximum : bool. Whether the trees are those of largest weight.
-
-    Returns
-    -------
-    Matrix, (n, n). The entries of `A` that are in the forest. Of edges of one weight the first in
-        the order of rows is preferred, so there is one answer.
-
-    Raises
-    ------
-    InvalidValue: if an entry has no reverse of the same value, or is NaN.
+    The result is a Matrix, (n, n), with the entries of `A` in the forest. Entries (i, j) and (j, i)
+    of one value are the edge between i and j and its weight, of any sign; self-loops do not count.
+    Of edges of one weight the first in the order of rows is preferred, so there is one answer. With
+    `maximum` the trees are those of largest weight. `InvalidValue` if an entry has no reverse of
+    the same value, or is NaN.
 
     Notes
     -----
