@@ -34,8 +34,8 @@ def from_scipy(
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
     Stored zeros stay entries, duplicates are summed, and `S` itself is not changed. By default the
-    values keep their `dtype`. `DomainMismatch` if `S` is not a sparse array, (nrows, ncols), or
-    lagpu lacks the type of its values.
+    values keep their `dtype`; `name` is for the matrix. `DomainMismatch` if `S` is not a sparse
+    array, (nrows, ncols), or lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
