@@ -154,19 +154,9 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     """Return each vertex's distance in edges from each of some vertices.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-    sources : int or list of int. k distinct vertices.
-
-    Returns
-    -------
-    Matrix, (k, n), INT32. Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source,
-        no entry at a vertex that cannot be reached.
-
-    Raises
-    ------
-    DomainMismatch: if the sources are a set, which does not say which row belongs to which source.
+    Row r of the Matrix, (k, n), INT32, is the result of `bfs_levels` for ``sources[r]``, of k
+    distinct vertices. `DomainMismatch` if the sources are a set, which does not say which row
+    belongs to which source.
 
     Notes
     -----

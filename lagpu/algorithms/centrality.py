@@ -145,21 +145,10 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
 def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     """Return the distance from each vertex to the vertex farthest from it.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-    v : int or list of int, optional. Distinct vertices; by default all.
-    weight : bool. Whether values are lengths, 0 or more; else each edge counts 1.
-
-    Returns
-    -------
-    Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats. An entry for each requested
-        vertex.
-
-    Raises
-    ------
-    NoPath: if one of them does not reach every vertex.
-    InvalidValue: as `closeness_centrality`.
+    The result is a Vector, (n,), INT32, or with lengths INT64, or FP64 if they are floats, with an
+    entry for each of some distinct vertices `v`, by default all. With `weight` values are lengths,
+    0 or more; else each edge counts 1. `NoPath` if one of them does not reach every vertex, and the
+    errors of `closeness_centrality`.
 
     Notes
     -----
@@ -190,20 +179,9 @@ def _kind(A: Matrix, weight: bool) -> DType:
 def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the largest distance between two vertices.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) is the edge i -> j; n > 0.
-    weight : bool. As in `eccentricity`.
-
-    Returns
-    -------
-    int, or float if the lengths are floats. The largest eccentricity; of float lengths up to a few
-        roundings, as the bounds have some.
-
-    Raises
-    ------
-    NoPath: if some vertex does not reach another one.
-    InvalidValue: if there is no vertex, or as `closeness_centrality`.
+    The result is an int, or a float if the lengths are floats, up to a few roundings then, as the
+    bounds have some. `weight` is as in `eccentricity`, and so are the errors: `NoPath` if some
+    vertex does not reach another one, and `InvalidValue` if there is no vertex.
 
     Notes
     -----

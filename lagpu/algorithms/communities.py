@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.inputs import (
-    index_type,
-    number,
-    numbered,
-    random_seed,
-    require_finite,
-    require_square,
-)
+from lagpu.algorithms import inputs
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.dtypes import FP64, INT64, UINT64
@@ -62,7 +55,7 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
     >>> names.to_dense().tolist(), [x.tolist() for x in quotient.to_coo()]
     ([3, 7], [[0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 1, 2]])
     """
-    require_square(A)
+    inputs.require_square(A)
     place, names = _places(A, labels, "contraction")
     P = place.selection(nrows=names.size).new(name="P")
     kind = FP64 if A.dtype.is_float or A.dtype is UINT64 else INT64
@@ -80,7 +73,7 @@ def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
     if labels.nvals != A.nrows:
         raise InvalidValue(f"{what}: {A.nrows - labels.nvals} vertices have no label.")
     names, place = np.unique(labels.to_dense(), return_inverse=True)
-    found = (place.astype(index_type(A).numpy), names)
+    found = (place.astype(inputs.index_type(A).numpy), names)
     return tuple(Vector.from_dense(x, like=A) for x in found)  # type: ignore[return-value]
 
 
@@ -123,7 +116,7 @@ def modularity(
     B = _weights(A, weight, "modularity", directed)
     if not B.reduce("plus").new().value:
         raise InvalidValue("modularity: the weights of all edges sum to 0.")
-    return _quality(B, labels, number(resolution, "modularity: resolution"))
+    return _quality(B, labels, inputs.number(resolution, "modularity: resolution"))
 
 
 def _weights(A: Matrix, weight: bool, what: str, directed: bool | None = None) -> Matrix:
@@ -136,9 +129,9 @@ def _weights(A: Matrix, weight: bool, what: str, directed: bool | None = None) -
 
 def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
     """Return the weights in FP64 over a power of two near the largest, so that sums are finite."""
-    require_square(A)
+    inputs.require_square(A)
     B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
-    require_finite(B, what)
+    inputs.require_finite(B, what)
     largest = B.apply("abs").new().reduce("max").new().value
     if largest:
         B << B.apply("truediv", right=math.ldexp(0.5, math.frexp(largest)[1]))
@@ -203,9 +196,12 @@ def louvain(
             "Give an undirected graph, as A.ewise_add(A.T, 'plus').new()."
         )
     most = A.nrows if max_level is None else integer(max_level, "louvain: max_level", 1)
-    options = (number(resolution, "louvain: resolution"), number(threshold, "louvain: threshold"))
-    drawn = np.random.default_rng(random_seed(seed, "louvain", A))
-    own = numbered(A, "own")
+    options = (
+        inputs.number(resolution, "louvain: resolution"),
+        inputs.number(threshold, "louvain: threshold"),
+    )
+    drawn = np.random.default_rng(inputs.random_seed(seed, "louvain", A))
+    own = inputs.numbered(A, "own")
     labels = own.dup(name="labels")
     for _ in range(most if B.reduce("plus").new().value else 0):
         found = _level(B, *options, drawn)
@@ -226,7 +222,7 @@ def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Gene
     weight = Vector.from_scalar(0, n, FP64, like=B, name="weight")
     weight(accum=binary.plus) << B.reduce_rowwise("plus")
     others = B.select("offdiag").new(name="others")
-    labels = numbered(B, "labels")
+    labels = inputs.numbered(B, "labels")
     quality, parts = _quality(B, labels, resolution), 2
     while parts <= 4 * n:
         part_of, tried, gain = drawn.integers(0, parts, n), labels.dup(), 0.0
@@ -332,7 +328,7 @@ def label_propagation(
         place, names = _places(A, colors, "label_propagation")
         some = (place.select("valueeq", k).new() for k in range(names.size))
         parts = [semiring.any_second(v.diag() @ B).new() for v in some]
-    labels = numbered(A, "labels")
+    labels = inputs.numbered(A, "labels")
     for _ in range(rounds):
         before = labels.dup()
         for E in parts:

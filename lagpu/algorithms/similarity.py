@@ -165,21 +165,11 @@ def overall_reciprocity(A: Matrix) -> float:
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
     """Return the Laplacian matrix ``D - A``, or ``D**-1/2 (D - A) D**-1/2``.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) is the edge i -> j and its weight; True counts 1.
-    weight : bool. Whether values are weights; otherwise each edge counts 1.
-    normalized : bool. Whether rows and columns are scaled by the roots of the sums of rows; those
-        whose sum is 0 become empty.
-
-    Returns
-    -------
-    Matrix, (n, n), FP64. D has the sums of the rows of `A` on its diagonal.
-
-    Raises
-    ------
-    InvalidValue: if a weight is NaN or infinite, or the sum of a row is negative where its root is
-        needed.
+    The result is a Matrix, (n, n), FP64, where D has the sums of the rows of `A` on its diagonal.
+    With `weight` values are weights; otherwise each edge counts 1. If `normalized`, rows and
+    columns are scaled by the roots of the sums of rows; those whose sum is 0 become empty.
+    `InvalidValue` if a weight is NaN or infinite, or the sum of a row is negative where its root is
+    needed.
 
     Notes
     -----

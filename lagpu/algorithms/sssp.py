@@ -9,16 +9,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels, bfs_parents
-from lagpu.algorithms.inputs import (
-    index_type,
-    number,
-    require_finite,
-    require_no_negative,
-    require_square,
-    source_vertex,
-    source_vertices,
-)
 from lagpu.algorithms.structure import cycle_of
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import index_array
@@ -98,8 +90,8 @@ def bellman_ford(
     >>> bellman_ford(A, 0).to_dense().tolist()
     [0, 3, 5]
     """
-    sources = source_vertices(A, source, "source")
-    goals = [] if target is None else source_vertices(A, target, "target")
+    sources = inputs.source_vertices(A, source, "source")
+    goals = [] if target is None else inputs.source_vertices(A, target, "target")
     A = lengths_of(A, "bellman_ford")
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
@@ -135,20 +127,10 @@ def bellman_ford(
 def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source`, the nearest vertices first.
 
-    Parameters
-    ----------
-    A, source : as in `bellman_ford`, but lengths are 0 or more.
-    delta : float, optional. Vertices whose distances differ by at most `delta` are relaxed
-        together; by default eight times the largest weight over the mean degree
-        (docs/design/algorithms.md).
-
-    Returns
-    -------
-    Vector, (n,), INT64, or FP64 if the weights are floats. As `bellman_ford` returns it.
-
-    Raises
-    ------
-    InvalidValue: if a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
+    As `bellman_ford` for lengths of 0 or more. Vertices whose distances differ by at most `delta`
+    are relaxed together; by default it is eight times the largest weight over the mean degree
+    (docs/design/algorithms.md). `InvalidValue` if a weight is negative, NaN or infinite, or integer
+    lengths may exceed 64 bits.
 
     Notes
     -----
@@ -163,9 +145,9 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     >>> delta_stepping(A, 0, delta=2).to_dense().tolist()
     [0, 1, 3]
     """
-    sources = source_vertices(A, source, "source")
+    sources = inputs.source_vertices(A, source, "source")
     A = lengths_of(A, "delta_stepping")
-    require_no_negative(A, "delta_stepping", _WITHOUT)
+    inputs.require_no_negative(A, "delta_stepping", _WITHOUT)
     delta = _step(A, delta)
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
@@ -235,9 +217,9 @@ def sssp_parents(
     ([0, 1, 3], [0, 0, 1])
     """
     distances = sssp(A, source, delta=delta, limit=limit, target=target)
-    sources = source_vertices(A, source, "source")
+    sources = inputs.source_vertices(A, source, "source")
     T = tight_edges(lengths_of(A, "sssp"), distances)
-    parents = Vector(index_type(A), A.nrows, like=A, name="parents")
+    parents = Vector(inputs.index_type(A), A.nrows, like=A, name="parents")
     frontier = Vector.from_coo(
         sources, sources, parents.dtype, size=A.nrows, like=A, name="frontier"
     )
@@ -288,7 +270,7 @@ def path_weight(A: Matrix, path: Any) -> int | float:
     >>> path_weight(A, [0, 1, 2])
     3
     """
-    require_square(A)
+    inputs.require_square(A)
     chosen = index_array(path, A.nrows, "path_weight: path", from_end=False)
     steps = list(itertools.pairwise(range(A.nrows) if chosen is None else chosen.tolist()))
     total: int | float = 0.0 if A.dtype.is_float else 0
@@ -335,7 +317,7 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
     >>> sorted(find_negative_cycle(A))
     [1, 2]
     """
-    if not require_square(A):
+    if not inputs.require_square(A):
         return None
     try:
         bellman_ford(A, list(range(A.nrows)) if source is None else source)
@@ -349,20 +331,9 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 def floyd_warshall(A: Matrix) -> Matrix:
     """Return the distance between each two vertices; for small graphs.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j, which may be negative; True
-        counts 1.
-
-    Returns
-    -------
-    Matrix, (n, n), INT64, or FP64 if the weights are floats. Entry (i, j) is the distance from i to
-        j, 0 on the diagonal; no entry without a path.
-
-    Raises
-    ------
-    CycleFound: if there is a cycle of negative length.
-    InvalidValue: as `bellman_ford`.
+    Entry (i, j) of the Matrix, (n, n), INT64, or FP64 if the weights are floats, is the distance
+    from i to j, 0 on the diagonal; no entry without a path. Lengths may be negative; True counts 1.
+    `CycleFound` if there is a cycle of negative length, and the errors of `bellman_ford`.
 
     Notes
     -----
@@ -377,7 +348,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
     >>> floyd_warshall(A).to_coo()[2].tolist()
     [0, 1, 3, 0, 2, 0]
     """
-    require_square(A)
+    inputs.require_square(A)
     A = lengths_of(A, "floyd_warshall")
     kind = FP64 if A.dtype.is_float else INT64
     least = A.reduce("min").new().value
@@ -398,16 +369,16 @@ def _begin(sources: list[int]) -> Any:
 
 def _most(A: Matrix, kind: DType, limit: Any) -> Scalar:
     """Return a limit as a scalar of the distances' type, the largest value for an infinite one."""
-    if not number(limit, "bellman_ford: limit") >= 0:
+    if not inputs.number(limit, "bellman_ford: limit") >= 0:
         raise InvalidValue(f"bellman_ford: limit {limit} is not 0 or more.")
-    require_no_negative(A, "bellman_ford: with a limit or a target", _WITHOUT)
+    inputs.require_no_negative(A, "bellman_ford: with a limit or a target", _WITHOUT)
     most = limit if kind is FP64 else min(2**63 - 1, limit if limit == math.inf else int(limit))
     return Scalar(kind, most, name="most")
 
 
 def lengths_of(A: Matrix, name: str) -> Matrix:
     """Return `A` with weights whose sums fit their type, or raise `InvalidValue`."""
-    require_finite(A, name)
+    inputs.require_finite(A, name)
     if A.dtype.is_float:
         return A
     low, high = (A.reduce(op).new().value or 0 for op in ("min", "max"))
@@ -425,7 +396,7 @@ def _step(A: Matrix, delta: Any) -> Any:
         longest = A.reduce("max").new().value or 1
         delta = _WIDTH * longest * A.nrows / max(A.nvals, A.nrows)
         return delta if A.dtype.is_float else max(1, int(delta))
-    if not 0 < number(delta, "delta_stepping: delta") < math.inf:
+    if not 0 < inputs.number(delta, "delta_stepping: delta") < math.inf:
         raise InvalidValue(
             f"delta_stepping: delta {delta} is not above 0 and finite. Give a positive step."
         )
@@ -528,7 +499,7 @@ def shortest_path(
     >>> shortest_path(path(9, backend="cpu"), 2, 5)
     [2, 3, 4, 5]
     """
-    source, target = source_vertex(A, source), source_vertex(A, target, "target")
+    source, target = inputs.source_vertex(A, source), inputs.source_vertex(A, target, "target")
     if weight and method is not None:
         raise InvalidValue("shortest_path: weights take one search. Leave method out.")
     if weight:
@@ -556,7 +527,7 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
     >>> has_path(A, 0, 1), has_path(A, 1, 0)
     (True, False)
     """
-    source, target = source_vertex(A, source), source_vertex(A, target, "target")
+    source, target = inputs.source_vertex(A, source), inputs.source_vertex(A, target, "target")
     if _is_single(A, method):
         return bfs_levels(A, source).get(target) is not None
     return _meet(A, source, target)[2] is not None
@@ -587,7 +558,7 @@ def _followed(links: Vector, begin: int, end: int) -> list[int]:
 
 def _meet(A: Matrix, source: int, target: int) -> tuple[Vector, Vector, int | None]:
     """Return predecessors, successors, and a vertex at which the searches meet (None: no path)."""
-    kind = index_type(A)
+    kind = inputs.index_type(A)
     before, after, forth, back, met = (Vector(kind, A.nrows, like=A) for _ in range(5))
     before[source] = forth[source] = source
     after[target] = back[target] = target

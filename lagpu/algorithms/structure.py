@@ -27,17 +27,11 @@ __all__ = [
 def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     """Return for each vertex the least vertex of its connected component.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction: the components
-        of a directed graph are the weak ones.
-    method : str. "fastsv": all components at once, by hooking and shortcutting. "bfs": one
-        breadth-first search per component; for few components of small diameter.
-
-    Returns
-    -------
-    Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if and only if a
-        path joins them.
+    The result is a Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if
+    and only if a path joins them along edges in either direction: the components of a directed
+    graph are the weak ones. By the `method` "fastsv" all components are found at once, by hooking
+    and shortcutting; by "bfs" by one breadth-first search each, for few components of small
+    diameter.
 
     Notes
     -----
@@ -154,16 +148,9 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     """Return the sides of a bipartite graph, or an odd cycle of a graph that is not bipartite.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction.
-
-    Returns
-    -------
-    sides : Vector, (n,), INT32, or None. 0 or 1 at each vertex, 0 at the least one of a component;
-        every edge joins a 0 and a 1.
-    odd_cycle : list of int, or None. Vertices of a cycle of odd length, if there is one; a
-        self-loop is the shortest.
+    The sides are a Vector, (n,), INT32, or None: 0 or 1 at each vertex, 0 at the least one of a
+    component; every edge, in either direction, joins a 0 and a 1. The odd cycle is a list of its
+    vertices, or None; a self-loop is the shortest.
 
     Notes
     -----
@@ -628,15 +615,9 @@ def transitivity(A: Matrix) -> float:
 def triangle_centrality(A: Matrix) -> Vector:
     """Return the share of all triangles around each vertex: its own, and those of its neighbours.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). As in `triangle_count`.
-
-    Returns
-    -------
-    Vector, (n,), FP64. Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u)
-        over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
-        0 without triangles.
+    The result is a full Vector, (n,), FP64: ``(sum of t(u) / 3 over v and its neighbours in
+    triangles, and of t(u) over its other neighbours) / triangles of the graph`` with t(u) the
+    triangles of u; 0 without triangles. `A` is as in `triangle_count`.
 
     Notes
     -----

@@ -11,17 +11,6 @@ from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.betweenness import batches
 from lagpu.algorithms.bfs import neighborhood
-from lagpu.algorithms.inputs import (
-    index_type,
-    number,
-    numbered,
-    random_seed,
-    require_square,
-    simple,
-    source_vertex,
-    source_vertices,
-    where_any,
-)
 from lagpu.algorithms.sssp import sssp
 from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
@@ -56,7 +45,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
     >>> k_truss(A, 3).to_coo()[0].tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    C, least = simple(A, "k_truss"), integer(k, "k_truss: k", 0) - 2
+    C, least = inputs.simple(A, "k_truss"), integer(k, "k_truss: k", 0) - 2
     if least > 0:  # else edges without a triangle stay
         for _ in loop(until_unchanged=C):
             C(C.S, replace=True) << semiring.plus_pair(C @ C.T)
@@ -86,7 +75,7 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     sizes = semiring.plus_pair(labels.selection() @ labels).new(INT64, name="sizes")
     largest = sizes.select("valueeq", sizes.reduce("max").new().value or 0).new()
     least = largest.apply("index").new().reduce("min").new().value or 0
-    return where_any(labels.select("valueeq", least).new(), "members")
+    return inputs.where_any(labels.select("valueeq", least).new(), "members")
 
 
 def ego_graph(
@@ -124,8 +113,8 @@ def ego_graph(
     >>> ego_graph(path(5, backend="cpu"), 0, 2).to_coo()[0].tolist()
     [0, 1, 1, 2]
     """
-    source = source_vertex(A, n, "ego_graph: n")
-    if not number(radius, "ego_graph: radius") >= 0:
+    source = inputs.source_vertex(A, n, "ego_graph: n")
+    if not inputs.number(radius, "ego_graph: radius") >= 0:
         raise InvalidValue(f"ego_graph: radius {radius} is not 0 or more.")
     B = A.ewise_add(A.T, binary.min).new() if undirected else A
     if weight:
@@ -135,7 +124,7 @@ def ego_graph(
         near = neighborhood(B, source, int(min(radius, A.nrows)))
     if not center:
         del near[source]
-    D = where_any(near, "near").diag()
+    D = inputs.where_any(near, "near").diag()
     rows = semiring.any_second(D @ A).new(name="rows")
     return semiring.any_first(rows @ D).new(name="ego")
 
@@ -157,8 +146,10 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     >>> k_hop_sizes(path(5, backend="cpu"), 2).to_dense().tolist()
     [2, 3, 4, 3, 2]
     """
-    n, times = require_square(A), integer(k, "k_hop_sizes: k", 0) + 1
-    sources = list(range(n)) if nodes is None else source_vertices(A, nodes, "k_hop_sizes: nodes")
+    n, times = inputs.require_square(A), integer(k, "k_hop_sizes: k", 0) + 1
+    sources = (
+        list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, "k_hop_sizes: nodes")
+    )
     sizes = Vector(INT64, n, like=A, name="sizes")
     for some in batches(A, sources, None):
         frontier = Matrix.from_coo(
@@ -193,13 +184,15 @@ def _listed(A: Matrix, key: Callable[[Array, Array], Array]) -> tuple[Vector, Ve
     edge = np.empty(len(i), np.int64)
     edge[by_rows] = np.arange(len(i)) // 2
     order = np.lexsort((i > j, edge, key(edge, values)))
-    begin, end = (Vector.from_dense(x[order].astype(index_type(A).numpy), like=A) for x in (i, j))
+    begin, end = (
+        Vector.from_dense(x[order].astype(inputs.index_type(A).numpy), like=A) for x in (i, j)
+    )
     return begin, end
 
 
 def _require_weights(A: Matrix, what: str) -> None:
     """Raise `InvalidValue` unless the entries have reverses of the same value, not NaN."""
-    require_square(A)
+    inputs.require_square(A)
     if A.apply("isnan").new().reduce("lor").new().value or not A.is_symmetric:
         raise InvalidValue(
             f"{what}: a weight is NaN, or an entry has no reverse of the same value. "
@@ -215,20 +208,11 @@ def _rank(values: Array) -> Array:
 def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     """Return a spanning tree of least weight of each component of an undirected graph.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of one value are the edge between i and j and its
-        weight, of any sign; self-loops do not count.
-    maximum : bool. Whether the trees are those of largest weight.
-
-    Returns
-    -------
-    Matrix, (n, n). The entries of `A` that are in the forest. Of edges of one weight the first in
-        the order of rows is preferred, so there is one answer.
-
-    Raises
-    ------
-    InvalidValue: if an entry has no reverse of the same value, or is NaN.
+    The result is a Matrix, (n, n), with the entries of `A` in the forest. Entries (i, j) and (j, i)
+    of one value are the edge between i and j and its weight, of any sign; self-loops do not count.
+    Of edges of one weight the first in the order of rows is preferred, so there is one answer. With
+    `maximum` the trees are those of largest weight. `InvalidValue` if an entry has no reverse of
+    the same value, or is NaN.
 
     Notes
     -----
@@ -248,7 +232,7 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     _require_weights(A, "minimum_spanning_forest")
     n = A.nrows
     begin, end = _listed(A, lambda _, w: -_rank(w) if maximum else _rank(w))
-    own, e = numbered(A, "own"), numbered(A, "e", begin.size)
+    own, e = inputs.numbered(A, "own"), inputs.numbered(A, "e", begin.size)
     roots = own.dup(name="roots")
     named = ("grand", "stars", "of_star", "hook", "back")
     grand, stars, of_star, hook, back = (Vector(own.dtype, n, like=A, name=x) for x in named)
@@ -320,7 +304,7 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     >>> maximal_matching(path(5, backend="cpu"), order="rows").to_coo()[1].tolist()
     [1, 0, 3, 2]
     """
-    name, drawn_by = "maximal_matching", random_seed(seed, "maximal_matching", A)
+    name, drawn_by = "maximal_matching", inputs.random_seed(seed, "maximal_matching", A)
     if order not in ("random", "weight", "rows"):
         raise InvalidValue(f"{name}: there is no order {order!r}. Use random, weight or rows.")
     if order == "weight":
@@ -339,7 +323,7 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     best = Vector(INT64, n, like=A, name="best")
     liked = Vector(INT64, begin.size, like=A, name="liked")
     won, gone = (Vector(BOOL, begin.size, like=A, name=x) for x in ("won", "gone"))
-    left = numbered(A, "e", begin.size).apply("floordiv", right=2).new(name="left")
+    left = inputs.numbered(A, "e", begin.size).apply("floordiv", right=2).new(name="left")
     R, C = begin.selection(nrows=n), end.selection(nrows=n)
     for _ in loop(until_empty=left):
         best << semiring.min_second(R @ left)

@@ -410,23 +410,11 @@ class CheckReport:
 class Pattern:
     """A graph prepared once for many checks; each check accepts it as its graph.
 
-    On a grid each piece keeps the pattern of its part on the host.
-
-    Parameters
-    ----------
-    A : graph, (n, n). See `lagpu.check`.
-    symmetric : bool, optional. Whether each edge has its reverse, which is believed. By default the
-        edges are compared with their reverses when a check needs to know, which takes longer than a
-        check.
-
-    Attributes
-    ----------
-    n : int. Number of vertices.
-    slices : Slices. The edges: in one slice, or on each piece of a grid its own.
-
-    Raises
-    ------
-    DimensionMismatch, IndexOutOfBound: if the graph is not square, or a row is outside.
+    `A` is a graph, (n, n), see `lagpu.check`; on a grid each piece keeps the pattern of its part on
+    the host. If `symmetric` is given it is believed; by default the edges are compared with their
+    reverses when a check needs to know, which takes longer than a check. `n` is the number of
+    vertices, and `slices` has the edges: in one slice, or on each piece of a grid its own.
+    `DimensionMismatch` or `IndexOutOfBound` if the graph is not square, or a row is outside.
     """
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:

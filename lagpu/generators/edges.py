@@ -17,16 +17,8 @@ from lagpu.backends.protocol import Backend, Parts
 from lagpu.core import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.host import memory
-from lagpu.host.columns import (
-    Entries,
-    Permutation,
-    bytes_of,
-    even_ends,
-    keeps,
-    shares_for,
-    sorted_columns,
-)
+from lagpu.host import columns, memory
+from lagpu.host.columns import Entries, Permutation
 from lagpu.io.arrays import is_on_gpu
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -277,7 +269,8 @@ def drawn(
     def keeps_tuples(gpu: Any) -> bool:
         """Whether edges are seen more than once, and a GPU had better keep those that it draws."""
         free, kept = _free(gpu, draws, n // parts.count), 8 * draws * gpus.count(gpu) // len(gpus)
-        return (len(gpus) > 1 or shares_for(entries, free) > 1) and keeps(entries, free, kept)
+        again = len(gpus) > 1 or columns.shares_for(entries, free) > 1
+        return again and columns.keeps(entries, free, kept)
 
     if gpus and all(map(keeps_tuples, gpus)):
         tuples = _tuples(what, kind, scale, seed, draws, grid)
@@ -301,10 +294,10 @@ def _of_edges(
 
     def shares(device: Any) -> int:
         """Return those of a piece's columns; to see all again would take the host too long."""
-        return 1 if device is None else shares_for(entries, _free(device, total, ncols))
+        return 1 if device is None else columns.shares_for(entries, _free(device, total, ncols))
 
     def of_piece(device: Any, _piece: int) -> tuple[int, int]:
-        sorting = bytes_of(entries, shares(device))
+        sorting = columns.bytes_of(entries, shares(device))
         return sorting + _beside(device, total, ncols), _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
@@ -460,5 +453,5 @@ def _part(
     shares: int = 1, symmetric: bool | None = None,
 ) -> Any:  # fmt: skip
     """Return the handle of a part of entries by position; see `sorted_columns`."""
-    col_ptr, rows = sorted_columns(xp, entries, even_ends(shape[1], shares))
+    col_ptr, rows = columns.sorted_columns(xp, entries, columns.even_ends(shape[1], shares))
     return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape, symmetric=symmetric)

@@ -105,7 +105,8 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     specification (0.57, 0.19, 0.19, 0.05), and the ``2**scale`` vertices, 0 <= scale <= 31, are
     relabelled by a random permutation. Self-loops and repeated edges are dropped, as kernel 1 of
     the specification may, so the graph has fewer edges; the order of edge tuples, which the
-    specification shuffles, has no meaning.
+    specification shuffles, has no meaning. `InvalidValue` if a number is out of range,
+    `OutOfMemory` if the graph does not fit.
 
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
     and Faloutsos 2004). Random numbers are those of `lagpu.generators.edges`, so graphs differ from

@@ -34,8 +34,8 @@ def from_scipy(
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
     Stored zeros stay entries, duplicates are summed, and `S` itself is not changed. By default the
-    values keep their `dtype`. `DomainMismatch` if `S` is not a sparse array, (nrows, ncols), or
-    lagpu lacks the type of its values.
+    values keep their `dtype`; `name` is for the matrix. `DomainMismatch` if `S` is not a sparse
+    array, (nrows, ncols), or lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
@@ -290,22 +290,13 @@ def from_igraph(
     g: Any, weight: str | None = None, *, dup_op: Operator = None,
     backend: str | Backend | None = None,
 ) -> Matrix:  # fmt: skip
-    """Return the adjacency matrix of an igraph graph, numbered as there.
+    """Return the adjacency matrix of an igraph graph, directed or not, numbered as there.
 
-    Parameters
-    ----------
-    g : igraph.Graph. A graph, directed or not. An undirected edge gives two entries, a self-loop
-        one.
-    weight : str, optional. Edge attribute with the value. By default the matrix is BOOL, where
-        parallel edges are one entry.
-    dup_op : BinaryOp, Monoid or str, optional. Combines the values of parallel edges; by default
-        they are summed.
-    backend : str or Backend, optional. Where the matrix will live.
-
-    Raises
-    ------
-    DomainMismatch: if `g` is not from igraph or a weight not a number.
-    InvalidValue: if there is no such attribute, or a weight is missing.
+    An undirected edge gives two entries, a self-loop one. `weight` is the edge attribute with the
+    value; by default the matrix is BOOL, where parallel edges are one entry. `dup_op` combines the
+    values of parallel edges, which are summed by default. `DomainMismatch` if `g` is not from
+    igraph or a weight not a number; `InvalidValue` if there is no such attribute, or a weight is
+    missing.
     """
     what = "from_igraph"
     if not hasattr(g, "get_edgelist") or not hasattr(g, "vcount"):
@@ -392,19 +383,11 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
 def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
     """Return a matrix on a GPU as a `cupyx.scipy.sparse` matrix; nothing goes through the host.
 
-    Parameters
-    ----------
-    A : Matrix, (nrows, ncols). A matrix on the gpu backend, of type BOOL, FP32 or FP64.
-    format : str. ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the
-        backend stores; the others are made of it on the device.
-
-    Raises
-    ------
-    BackendMismatch: if the matrix is not on a GPU.
-    DomainMismatch: if it is of an integer type, which cupyx lacks.
-    LimitExceeded: if its rows, columns or entries exceed 2**31 - 1.
-    InvalidValue: if there is no such format.
-    BackendUnavailable: if CuPy is not installed.
+    The `format` is ``"csc"``, a copy of the columns that the backend stores, or ``"csr"`` or
+    ``"coo"``, made of it on the device; else `InvalidValue` is raised. `BackendMismatch` if the
+    matrix, (nrows, ncols), is not on a GPU; `DomainMismatch` if it is of an integer type, which
+    cupyx lacks; `LimitExceeded` if its rows, columns or entries exceed 2**31 - 1;
+    `BackendUnavailable` if CuPy is not installed.
     """
     if format not in ("csc", "csr", "coo"):
         raise errors.InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")

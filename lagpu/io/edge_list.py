@@ -28,17 +28,7 @@ from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.host.columns import distinct
 from lagpu.io import reading
 from lagpu.io.csc import CSC
-from lagpu.io.reading import (
-    NAMES_HINT,
-    Budget,
-    Edges,
-    Malformed,
-    Names,
-    Options,
-    Parsed,
-    from_one,
-    show,
-)
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Malformed, Options, Parsed, show
 
 Array = np.ndarray[Any, Any]
 
@@ -251,7 +241,7 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     _require_lines(data, budget)
     edges = _parsed(data, start, width, name, places)
     n = max(int(top[3] or 0), int(top[4] or 0))
-    u, v = from_one(name, n or 2**53, edges.u, edges.v)
+    u, v = reading.from_one(name, n or 2**53, edges.u, edges.v)
     edges = Edges(u, v, edges.weights)
     held, undirected = len(data) + 16 * len(edges.u), top[1] == b"sym"
     return reading.graph_of(edges, budget, options, held=held, n=n, undirected=undirected)
@@ -313,7 +303,7 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
             )
     begin = len(top.text) if header else top.start
     width = _width(next(reading.data_lines(data, begin), (0, b""))[1]) or 2
-    names, done = Names(), 0
+    names, done = reading.Names(), 0
 
     def edges(text: bytes) -> Edges:
         nonlocal done
@@ -558,7 +548,7 @@ def _has_header(top: list[str], below: list[str] | None, options: Options, where
 
 def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Array | None]:
     """Return the edges of any table, and the ids of its vertices if they are renumbered."""
-    names, found, done = Names(), [], 0
+    names, found, done = reading.Names(), [], 0
     rows = (row for _, row in form.rows())
     while part := list(itertools.islice(rows, _ROWS)):
         have = len(form.data) + len(names) * reading.BYTES_OF_NAME + 48 * done

@@ -194,18 +194,11 @@ def _require_heeded(form: Format, options: Options, name: str) -> None:
 def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     """Write a matrix in the format of the suffix, and never leave a half-written file.
 
-    Parameters
-    ----------
-    A : Matrix. A matrix on any backend.
-    path : str or path. Its suffix is one of those in :doc:`/files`; ``.gz``, ``.bz2`` or ``.xz``
-        after it packs a text. ``.npz`` is the fastest to read.
-
-    Raises
-    ------
-    InvalidValue: if the suffix is not one of these, the file cannot be written, or the format has
-        no place for something of the matrix.
-    BackendUnavailable: if a library that the format needs is not installed.
-    FileMissing: if there is no such folder.
+    The suffix of `path` is one of those in :doc:`/files`; ``.gz``, ``.bz2`` or ``.xz`` after it
+    packs a text. ``.npz`` is the fastest to read. `InvalidValue` if there is no such format, the
+    file cannot be written, or the format has no place for something of the matrix;
+    `BackendUnavailable` if a library that the format needs is not installed; `FileMissing` if there
+    is no such folder.
     """
     file = Path(path)
     form = _format_of(file)
@@ -244,20 +237,12 @@ def _format_of(file: Path) -> Format:
 def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> None:
     """Write a vector's entries in the format of the suffix, and never leave a half-written file.
 
-    Parameters
-    ----------
-    indices, values : array_like, (nvals,). As `Vector.to_coo` returns them; or ids, which may be
-        texts, in the place of vertices.
-    path : str or path. ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (lines
-        ``index value``) or ``.csv`` (the same with commas, after a line of names). In text, BOOL is
-        written as 0 and 1.
-
-    Raises
-    ------
-    DimensionMismatch: if the arrays differ in length.
-    InvalidValue: if the suffix is not one of these, an id in ``.txt`` has a space, or the file
-        cannot be written.
-    FileMissing: if there is no such folder.
+    `indices` and `values`, (nvals,), are as `Vector.to_coo` returns them; or ids, which may be
+    texts, in the place of vertices. The suffix of `path` is ``.npz`` (arrays ``indices`` and
+    ``values``), ``.txt`` (lines ``index value``) or ``.csv`` (the same with commas, after a line of
+    names). In text, BOOL is written as 0 and 1. `DimensionMismatch` if the arrays differ in length;
+    `InvalidValue` for another suffix, an id with a space in ``.txt``, or a file that cannot be
+    written; `FileMissing` if there is no such folder.
     """
     file, columns = Path(path), [np.asarray(indices), np.asarray(values)]
     shapes = [column.shape for column in columns]
@@ -303,12 +288,8 @@ def read_vector(
     value, separated by a space or a comma. The first line may be a header of names, and lines that
     begin with ``#`` are comments. Values are INT64 if all are whole, else FP64; from ``.npz`` in
     the type of the archive. With `ids` the indices are ids, numbers or texts, which may be in
-    quotes in ``.csv``; with `texts` the values are ids too.
-
-    Raises
-    ------
-    FileMissing, InvalidValue: if there is no such file, or it may not be read.
-    FileFormatError: if the file has another format.
+    quotes in ``.csv``; with `texts` the values are ids too. `FileMissing` or `InvalidValue` if
+    there is no such file, or it may not be read; `FileFormatError` if it has another format.
     """
     file = Path(path)
     with opened(path) as (stream, _, budget):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lagpu import operations
 from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import Call, format_formula, mark_used
@@ -27,15 +28,7 @@ from lagpu.errors import DomainMismatch
 from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
-from lagpu.operations import (
-    Constant,
-    Counter,
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Rejection,
-)
+from lagpu.operations import FusedLoop, Operation, Rejection
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -174,13 +167,13 @@ class Seen:
 def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
     left, right = to.formula, call.formula
     counter = ""
-    if type(right[0]) is Counter and right[0].formula is None:
+    if type(right[0]) is operations.Counter and right[0].formula is None:
         counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
-    method = "set" if isinstance(call.operation, Constant) else call.method
+    method = "set" if isinstance(call.operation, operations.Constant) else call.method
     return Description(method, formula, where, shapes, counter)
 
 
@@ -850,7 +843,8 @@ def explain(call: Any) -> str:
         raise DomainMismatch(
             f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
         )
-    if not isinstance(call, Call) or not isinstance(call.operation, (Multiply, MultiplySelection)):
+    products = (operations.Multiply, operations.MultiplySelection)
+    if not isinstance(call, Call) or not isinstance(call.operation, products):
         kind = type(call).__name__
         fact = f"{call!r} is not a product" if isinstance(call, Call) else f"{kind} is not a Call"
         raise DomainMismatch(f"explain: {fact}. Give a product such as semiring.any_pair(q @ A).")

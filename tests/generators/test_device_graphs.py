@@ -37,7 +37,7 @@ def test_the_graph_is_that_of_the_host(place, what, kind, on_host, chunk, monkey
 
 @pytest.mark.parametrize("shares", [2, 3, 64])
 def test_a_graph_made_by_shares_of_its_columns_is_the_same(place, shares, monkeypatch):
-    monkeypatch.setattr(device, "shares_for", lambda entries, free: shares)
+    monkeypatch.setattr(device.columns, "shares_for", lambda entries, free: shares)
     for scale in (0, 1, 7):
         A = device.drawn("kronecker", KroneckerEdges, scale, 16, 4, place)
         assert A.to("cpu").isequal(generators.kronecker(scale, 16, seed=4, backend="cpu"))
@@ -70,7 +70,9 @@ def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
     made = []
     monkeypatch.setattr(place.device, "pooled_bytes", lambda: 0)
     monkeypatch.setattr(
-        device, "sorted_columns", lambda *given: made.append(given[-1]) or sorted_columns(*given)
+        device.columns,
+        "sorted_columns",
+        lambda *given: made.append(given[-1]) or sorted_columns(*given),
     )
     for shares, entries in ((1, 26), (2, 21), (4, 15), (13, 10)):
         free = entries * 2 * draws + beside

@@ -45,7 +45,7 @@ def test_the_graph_is_that_of_the_host(grid, make, monkeypatch):
 def test_a_piece_with_a_device_of_little_memory_draws_its_columns_by_shares(grid, monkeypatch):
     monkeypatch.setattr(edges, "_gpu", lambda home: home.device)
     monkeypatch.setattr(edges, "_CHUNK_ON_GPU", 1000)
-    monkeypatch.setattr(edges, "shares_for", lambda entries, free: 3)
+    monkeypatch.setattr(edges.columns, "shares_for", lambda entries, free: 3)
     A = generators.kronecker(8, 4, seed=5, backend=grid)
     expected = generators.kronecker(8, 4, seed=5, backend="cpu")
     for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
@@ -57,7 +57,7 @@ def test_a_piece_with_a_device_of_little_memory_draws_its_columns_by_shares(grid
 def test_the_devices_of_a_process_see_one_anothers_tuples(grid, shares, monkeypatch):
     monkeypatch.setattr(edges, "_gpu", lambda home: home.device)
     monkeypatch.setattr(edges, "_CHUNK_ON_GPU", 100)
-    monkeypatch.setattr(edges, "shares_for", lambda entries, free: shares)
+    monkeypatch.setattr(edges.columns, "shares_for", lambda entries, free: shares)
     monkeypatch.setattr(Parts, "owned", None)  # nothing goes through the host
     place = backends.get(grid)
     A = edges.undirected(edges.kronecker_tuples(8, 4, 5, place), 256, place)
