@@ -722,7 +722,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
     found = read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return False
-    backend.last_loop = ""
+    before, backend.last_loop = backend.last_loop, ""
     token = _in_while.set(True)
     try:
         if recorded is not None:
@@ -732,6 +732,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
     except (OutOfMemory, NotCompiled):  # Python goes on, if no statement has run
         if backend.last_loop:
             raise
+        backend.last_loop = before
         return False
     finally:
         _in_while.reset(token)
