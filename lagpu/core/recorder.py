@@ -287,10 +287,10 @@ class Queue:
         site = id(frame.f_code), frame.f_lasti, 0
         if not self._comes(site):
             return False
-        ends = any(end(frame, x) for end in ending)
-        if not ends:
-            self._seen[site] = HOT - _AGAIN
-        return ends
+        waits = max(end(frame, x) for end in ending)
+        if waits:
+            self._seen[site] = HOT - waits
+        return not waits
 
     def writes(self, x: ScalarValue) -> bool:
         """Whether a statement that waits gives a scalar its value."""
@@ -318,8 +318,9 @@ class Queue:
         self.__init__()  # type: ignore[misc]
 
 
-#: What may run the rest of a loop ``while x.nvals:``, by the frame that tests it and x.
-ending: list[Callable[[FrameType, Any], bool]] = []
+#: What may run the rest of a loop ``while x.nvals:``, by the frame that tests it and x; it returns
+#: 0, or how often Python tests the condition before this is to be called again.
+ending: list[Callable[[FrameType, Any], int]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
 

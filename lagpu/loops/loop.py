@@ -668,34 +668,39 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
 
 
 # ---- ``while q.nvals:``, which is a `loop` in other words
-def end_while(frame: FrameType, watched: Vector | Matrix) -> bool:
+_LATER, _SOON = 64, 8  # times that Python tests a condition before it is looked at again
+
+
+def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
     """Run the rest of a loop ``while q.nvals:`` as `loop` would, so that ``q`` has no entry left.
 
-    `frame` tests the condition, which is true. Return False if it is another one, or if the source
-    does not show that the body is lagpu statements and a counter that nothing else reads.
+    `frame` tests the condition, which is true. Return how often Python is to test it before the
+    next call, if it is another condition, or if the source does not show that the body is lagpu
+    statements and a counter that nothing else reads; else 0.
     """
     looks_on = current_observer() is not None or sys.gettrace() is not None
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
-        return True  # it may be one, but not now
+        return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
     recorded = find_known(frame, backend)
     found = read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
-        return False
-    backend.last_loop = ""
+        return _LATER
+    before, backend.last_loop = backend.last_loop, ""
     token = _in_while.set(True)
     try:
         if recorded is not None:
             _run_known(backend, ends, recorded)
         elif found is not None:
             _run_while(frame, ends, found)
-    except (OutOfMemory, NotCompiled):  # Python goes on, if no statement has run
+    except (OutOfMemory, NotCompiled) as error:  # Python goes on, if no statement has run
         if backend.last_loop:
             raise
-        return False
+        backend.last_loop = before
+        return _SOON if isinstance(error, NotCompiled) else _LATER
     finally:
         _in_while.reset(token)
-    return True
+    return 0
 
 
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:

@@ -260,6 +260,10 @@ def test_without_memory_for_the_kernel_python_goes_on(place, tmp_path, monkeypat
     assert same(run, place) == ""
     assert ran[0] == "generated loop"
     assert ran.count("generated loop") == 2  # of 40 times, at the top and at the bottom
+    A, place.last_loop = path(9, backend=place), "of another loop"
+    recorder.queue.forget()
+    run(A, *start(A))
+    assert (place.last_loop, ran.count("generated loop")) == ("of another loop", 4)
 
 
 def test_a_kernel_is_compiled_in_the_background(place, tmp_path, monkeypatch):
