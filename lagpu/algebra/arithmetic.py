@@ -509,9 +509,9 @@ class BinaryTable(OperatorTable[BinaryOp]):
         "remainder", np.frompyfunc(_remainder, 2, 1), "the rest to the nearest multiple of y",
         "remainder(x, y)",
     )  # fmt: skip
-    ldexp = _real(
-        "ldexp", lambda x, y: np.ldexp(x, cast(y, lookup("INT32"))), "x * 2 ** y",
-        "ldexp(x, cast<i32>(y))",
+    ldexp = _real(  # compiled by Numba, as C does not define the cast of a large exponent
+        "ldexp", lambda x, y: np.ldexp(x, np.int32((y == y) * np.fmax(np.fmin(y, 9999), -9999))),
+        "x * 2 ** y", "ldexp(x, cast<i32>(y))", of_numbers=True,
     )  # fmt: skip
     binom = _binary(
         "binom", _binom, "the ways to choose y of x things", _BINOM, domain=integral64,

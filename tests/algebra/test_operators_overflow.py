@@ -124,3 +124,15 @@ def test_products_wrap(backend, dtype):
     assert sums(u @ A).new()[0].new().value == right
     assert sums(A.T @ A).new().nvals == 1
     assert sums(A.T @ u).new()[0].new().value == right
+
+
+@pytest.mark.parametrize("dtype", ["FP32", "FP64"])
+def test_exponents_beyond_an_int_of_c(backend, dtype):
+    """C does not define the cast of such a float, or of NaN, to the exponent of ldexp."""
+    kind = np.float32 if dtype == "FP32" else np.float64
+    exponents = np.array([np.nan, np.inf, -np.inf, 2.0**31, -1e10, 1e30, 3.7, -3.7], kind)
+    y = Vector.from_dense(exponents, backend=backend)
+    x = Vector.from_dense(np.full(8, 3, kind), like=y)
+    wanted = [3, np.inf, 0, np.inf, 0, np.inf, 24, 0.375]
+    assert x.ewise_mult(y, binary.ldexp).new().to_dense().tolist() == wanted
+    assert binary.ldexp.evaluate(x.dtype, np.full(8, 3, kind), exponents).tolist() == wanted

@@ -520,6 +520,18 @@ def test_an_empty_scalar_is_an_error_when_it_is_read(place):
     assert w.to_coo()[1][0] == 3  # as if the program had ended there
 
 
+def test_a_scalar_that_becomes_empty_is_no_line(place):
+    """The host finds that there is no number, so a program would have none to write."""
+    x, total, factor = full(place), Scalar(FP64, name="total"), Scalar(FP64, 2.0, name="factor")
+    for k in range(6):
+        total.value = None if k else 1.0
+        x << x.apply("plus", right=1)
+        total << total * factor
+        x << x.apply("times", right=2)
+        assert total.value == (None if k else 2.0)
+    assert x.to_dense().tolist() == [64 * k + 126 for k in range(70)]
+
+
 def test_what_cannot_join_runs_what_waits(place):
     u, w = full(place), Vector(FP64, 70, backend=place)
     w << u

@@ -287,8 +287,6 @@ def on_host(array: Any) -> Any:
 
 
 # ------------- Operators, monoids and semirings of the C library for those of lagpu, each made once
-#: python-graphblas lists ldexp of floats under the types that it casts to them.
-_LDEXP = {"FP64": "INT64", "FP32": "BOOL"}
 KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
@@ -341,9 +339,8 @@ def typed_operator(op: Operator, domain: DType) -> Any:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:
         return getattr(module, op.name)["INT64"]
-    kind = _LDEXP[domain.name] if op.name == "ldexp" else domain.name
     extended = getattr(module, "ss", module)  # what the C library has beyond GraphBLAS' standard
-    return getattr(extended if op.name in dir(extended) else module, op.name)[kind]
+    return getattr(extended if op.name in dir(extended) else module, op.name)[domain.name]
 
 
 @functools.cache

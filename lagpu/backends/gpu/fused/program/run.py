@@ -109,6 +109,8 @@ def why_no_line(s: Statement) -> str:
     if isinstance(operation, (ops.Reduce, ops.ExtractElement)):
         is_matrix = len(getattr(operation.operand, "shape", ())) > 1
         return f"the operand of {method(s)} is a matrix" if is_matrix else ""
+    if isinstance(operation, ops.Constant) and operation.value is None:
+        return "a scalar becomes empty"
     if isinstance(operation, (ops.Apply, ops.Select, ops.Constant, ops.Ewise)):
         return ""
     return f"{method(s)} is not among the operations of a fused loop"
