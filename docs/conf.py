@@ -21,7 +21,6 @@ import lagpu
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import algorithm_pages
 import alternatives
-import docstrings
 import figures
 import notebooks
 import reports
@@ -298,7 +297,6 @@ def setup(app):
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("builder-inited", _write_algorithms)
-    app.connect("autodoc-process-docstring", docstrings.process, priority=400)  # before Napoleon
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)

@@ -452,41 +452,51 @@ def betweenness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    k : int, optional. Estimate from this many sources chosen at random, 1 to n; by default all are
-        used.
-    normalized : bool. Divide by the number of pairs of vertices that count; else a pair counts 1.
-    weight : bool. Whether values are lengths above 0; else each edge counts 1.
-    endpoints : bool. Whether a path leads through its own ends.
-    directed : bool, optional. If False, (s, t) and (t, s) are one pair, which matters only without
-        `normalized`; by default True if the pattern is not symmetric.
-    sources : int or list of int, optional. Distinct vertices whose paths count, in place of `k`;
-        scaled as an estimate from these.
-    targets : int or list of int, optional. Distinct vertices to which paths count, without `k`.
-        Nothing is scaled up then: only pairs of a source and a target count, divided with
-        `normalized` by the number of all pairs.
-    seed : int or random.Random, optional. Seed of the choice of sources, or what draws them;
-        NetworkX chooses the same for vertices ``0 .. n-1``.
-    batch : int, optional. Sources at once, 1 or more; by default
-        ``lagpu.algorithms.betweenness.batch_size(A, sources)``, which suits the graph and the free
-        memory of the backend. It changes only time, memory and rounding.
-    one_degree : bool. Fold branches that are trees into their roots first, whose part follows from
-        their sizes: no search begins in a branch or enters one. Of an undirected graph, with all
-        sources. It changes only time and rounding.
-    pieces : int, optional. On a grid, the number of pieces that share a copy of the graph, which is
-        then a sub-cluster with sources of its own; by default the smallest number that holds the
-        graph. It changes only time, memory and rounding.
+    k : int, optional
+        Estimate from this many sources chosen at random, 1 to n; by default all are used.
+    normalized : bool
+        Divide by the number of pairs of vertices that count; else a pair counts 1.
+    weight : bool
+        Whether values are lengths above 0; else each edge counts 1.
+    endpoints : bool
+        Whether a path leads through its own ends.
+    directed : bool, optional
+        If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
+        default True if the pattern is not symmetric.
+    sources : int or list of int, optional
+        Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
+    targets : int or list of int, optional
+        Distinct vertices to which paths count, without `k`. Nothing is scaled up then: only pairs
+        of a source and a target count, divided with `normalized` by the number of all pairs.
+    seed : int or random.Random, optional
+        Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
+        ``0 .. n-1``.
+    batch : int, optional
+        Sources at once, 1 or more; by default ``lagpu.algorithms.betweenness.batch_size(A,
+        sources)``, which suits the graph and the free memory of the backend. It changes only time,
+        memory and rounding.
+    one_degree : bool
+        Fold branches that are trees into their roots first, whose part follows from their sizes: no
+        search begins in a branch or enters one. Of an undirected graph, with all sources. It
+        changes only time and rounding.
+    pieces : int, optional
+        On a grid, the number of pieces that share a copy of the graph, which is then a sub-cluster
+        with sources of its own; by default the smallest number that holds the graph. It changes
+        only time, memory and rounding.
 
     Returns
     -------
-    Vector, (n,), FP64. Full. With ``k=1`` and without endpoints the source is NaN, as no pair
-        counts for it.
+    Vector, (n,), FP64
+        Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
 
     Raises
     ------
-    InvalidValue: if a length is not above 0, or so small beside others that rounding loses those of
-        a cycle; or an edge has no reverse although ``directed=False`` or `one_degree`, which takes
-        all sources and no weights.
-    LimitExceeded: if there are more than 1.8e308 shortest paths to a vertex.
+    InvalidValue
+        If a length is not above 0, or so small beside others that rounding loses those of a cycle;
+        or an edge has no reverse although ``directed=False`` or `one_degree`, which takes all
+        sources and no weights.
+    LimitExceeded
+        If there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----

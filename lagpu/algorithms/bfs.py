@@ -31,7 +31,8 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
 
     Returns
     -------
-    Vector, (n,), INT32. The source has level 0; a vertex that cannot be reached has no entry.
+    Vector, (n,), INT32
+        The source has level 0; a vertex that cannot be reached has no entry.
 
     Notes
     -----

@@ -37,19 +37,23 @@ def closeness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    u : int or list of int, optional. Distinct vertices; by default all.
-    distance : bool. Whether values are lengths, 0 or more; else each edge counts 1.
-    wf_improved : bool. Multiply by the share of the other vertices that reach the vertex (Wasserman
-        and Faust).
+    u : int or list of int, optional
+        Distinct vertices; by default all.
+    distance : bool
+        Whether values are lengths, 0 or more; else each edge counts 1.
+    wf_improved : bool
+        Multiply by the share of the other vertices that reach the vertex (Wasserman and Faust).
 
     Returns
     -------
-    Vector, (n,), FP64. ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if
-        only u itself does or the sum is 0; an entry for each requested vertex.
+    Vector, (n,), FP64
+        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
+        does or the sum is 0; an entry for each requested vertex.
 
     Raises
     ------
-    InvalidValue: if a length is negative, or as `bellman_ford` refuses it.
+    InvalidValue
+        If a length is negative, or as `bellman_ford` refuses it.
 
     Notes
     -----
@@ -81,14 +85,18 @@ def harmonic_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-    nbunch : int or list of int, optional. Distinct vertices; by default all.
-    distance : bool. As in `closeness_centrality`, with its errors.
-    sources : int or list of int, optional. Distinct vertices whose distances count; by default all.
+    nbunch : int or list of int, optional
+        Distinct vertices; by default all.
+    distance : bool
+        As in `closeness_centrality`, with its errors.
+    sources : int or list of int, optional
+        Distinct vertices whose distances count; by default all.
 
     Returns
     -------
-    Vector, (n,), FP64. ``sum of 1 / distance`` from the sources at a distance above 0; an entry for
-        each requested vertex.
+    Vector, (n,), FP64
+        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each requested
+        vertex.
 
     Notes
     -----
@@ -361,28 +369,36 @@ def pagerank(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
-    alpha : float. Probability of following an edge, 0 to 1.
-    personalization : Vector or dict, optional. Weights >= 0 of the vertices at which a jump ends, 0
-        without an entry; by default equal.
-    max_iter : int. Largest number of iterations.
-    tol : float, optional. Stop when the sum of all changes is less than ``min(n * tol, 1e-3)``;
-        None for exactly `max_iter` iterations.
-    nstart : Vector or dict, optional. Weights of the first ranks; by default equal.
-    weight : bool. Whether values are weights; else each edge counts 1.
-    dangling : Vector, dict or False, optional. Weights of the vertices to which the walker goes
-        from a vertex without edges out; by default `personalization`. With False such a walker is
-        lost.
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
+    alpha : float
+        Probability of following an edge, 0 to 1.
+    personalization : Vector or dict, optional
+        Weights >= 0 of the vertices at which a jump ends, 0 without an entry; by default equal.
+    max_iter : int
+        Largest number of iterations.
+    tol : float, optional
+        Stop when the sum of all changes is less than ``min(n * tol, 1e-3)``; None for exactly
+        `max_iter` iterations.
+    nstart : Vector or dict, optional
+        Weights of the first ranks; by default equal.
+    weight : bool
+        Whether values are weights; else each edge counts 1.
+    dangling : Vector, dict or False, optional
+        Weights of the vertices to which the walker goes from a vertex without edges out; by default
+        `personalization`. With False such a walker is lost.
 
     Returns
     -------
-    Vector, (n,), FP64. Full; the ranks have the sum 1, less what is lost.
+    Vector, (n,), FP64
+        Full; the ranks have the sum 1, less what is lost.
 
     Raises
     ------
-    NotConverged: if `max_iter` iterations are not enough.
-    InvalidValue: if a weight is negative, NaN or infinite, or the weights of an argument have the
-        sum 0.
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        If a weight is negative, NaN or infinite, or the weights of an argument have the sum 0.
 
     Notes
     -----
@@ -533,21 +549,28 @@ def eigenvector_centrality(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the weight of the edge i -> j; True counts 1.
-    max_iter : int. Largest number of iterations.
-    tol : float. Stop when the sum of all changes is less than ``n * tol``.
-    nstart : Vector or dict, optional. First numbers >= 0 of the vertices, 0 without an entry; by
-        default equal.
-    weight : bool. Whether values are weights; else each edge counts 1.
+    A : Matrix, (n, n)
+        Entry (i, j) is the weight of the edge i -> j; True counts 1.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Stop when the sum of all changes is less than ``n * tol``.
+    nstart : Vector or dict, optional
+        First numbers >= 0 of the vertices, 0 without an entry; by default equal.
+    weight : bool
+        Whether values are weights; else each edge counts 1.
 
     Returns
     -------
-    Vector, (n,), FP64. Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
+    Vector, (n,), FP64
+        Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
 
     Raises
     ------
-    NotConverged: if `max_iter` iterations are not enough.
-    InvalidValue: as `pagerank`; weights may be negative.
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        As `pagerank`; weights may be negative.
 
     Notes
     -----
@@ -590,21 +613,26 @@ def katz_centrality(
     Parameters
     ----------
     A, max_iter, tol, weight : as in `eigenvector_centrality`.
-    alpha : float. Damping; it converges if alpha is below 1 over the largest eigenvalue of `A`.
-    beta : float, Vector or dict. What each vertex begins with; a vertex without an entry begins
-        with 0.
-    nstart : Vector or dict, optional. First numbers of the vertices, 0 without an entry; by default
-        0.
-    normalized : bool. Divide by the Euclidean length.
+    alpha : float
+        Damping; it converges if alpha is below 1 over the largest eigenvalue of `A`.
+    beta : float, Vector or dict
+        What each vertex begins with; a vertex without an entry begins with 0.
+    nstart : Vector or dict, optional
+        First numbers of the vertices, 0 without an entry; by default 0.
+    normalized : bool
+        Divide by the Euclidean length.
 
     Returns
     -------
-    Vector, (n,), FP64. Full: ``x = alpha x (+.*) A + beta``.
+    Vector, (n,), FP64
+        Full: ``x = alpha x (+.*) A + beta``.
 
     Raises
     ------
-    NotConverged: if `max_iter` iterations are not enough, or alpha is too large.
-    InvalidValue: as `eigenvector_centrality`.
+    NotConverged
+        If `max_iter` iterations are not enough, or alpha is too large.
+    InvalidValue
+        As `eigenvector_centrality`.
 
     Notes
     -----
@@ -654,24 +682,31 @@ def hits(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
-    max_iter : int. Largest number of iterations.
-    tol : float. Stop when the sum of all changes of the hubs, which have the sum 1, is less than
-        `tol`.
-    nstart : Vector or dict, optional. First hubs >= 0, 0 without an entry; by default equal.
-    normalized : bool. Divide both by their sums; else the authorities have Euclidean length 1, and
-        the hubs are their product with `A`.
-    weight : bool. Whether values are weights; else each edge counts 1.
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
+    max_iter : int
+        Largest number of iterations.
+    tol : float
+        Stop when the sum of all changes of the hubs, which have the sum 1, is less than `tol`.
+    nstart : Vector or dict, optional
+        First hubs >= 0, 0 without an entry; by default equal.
+    normalized : bool
+        Divide both by their sums; else the authorities have Euclidean length 1, and the hubs are
+        their product with `A`.
+    weight : bool
+        Whether values are weights; else each edge counts 1.
 
     Returns
     -------
-    hubs, authorities : Vector, (n,), FP64. Full: the singular vectors of the largest singular
-        value.
+    hubs, authorities : Vector, (n,), FP64
+        Full: the singular vectors of the largest singular value.
 
     Raises
     ------
-    NotConverged: if `max_iter` iterations are not enough.
-    InvalidValue: if there is no edge; or as `pagerank`.
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        If there is no edge; or as `pagerank`.
 
     Notes
     -----

@@ -29,19 +29,25 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
     Parameters
     ----------
     A : Matrix, (n, n)
-    labels : Vector, (n,), of an integer type. The label of each vertex.
-    op : str. The monoid that combines the values of parallel edges.
+    labels : Vector, (n,), of an integer type
+        The label of each vertex.
+    op : str
+        The monoid that combines the values of parallel edges.
 
     Returns
     -------
-    quotient : Matrix, (k, k), FP64 or INT64. Entry (a, b) combines the entries of `A` from the a-th
-        label to the b-th; those within a label are on the diagonal. True counts 1.
-    names : Vector, (k,). The label of each vertex of the quotient, rising.
+    quotient : Matrix, (k, k), FP64 or INT64
+        Entry (a, b) combines the entries of `A` from the a-th label to the b-th; those within a
+        label are on the diagonal. True counts 1.
+    names : Vector, (k,)
+        The label of each vertex of the quotient, rising.
 
     Raises
     ------
-    InvalidValue: if a vertex has no label.
-    UnknownOperator: if there is no such monoid.
+    InvalidValue
+        If a vertex has no label.
+    UnknownOperator
+        If there is no such monoid.
 
     Notes
     -----
@@ -85,20 +91,27 @@ def modularity(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the edge i -> j and its weight; True counts 1.
-    labels : Vector, (n,), of an integer type. The community of each vertex.
-    weight : bool. Whether values are weights; otherwise each edge counts 1.
-    resolution : float. Weight of the expected part: larger for smaller communities.
-    directed : bool, optional. Whether the graph is directed, which matters to self-loops; by
-        default it is if the weights are not symmetric.
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j and its weight; True counts 1.
+    labels : Vector, (n,), of an integer type
+        The community of each vertex.
+    weight : bool
+        Whether values are weights; otherwise each edge counts 1.
+    resolution : float
+        Weight of the expected part: larger for smaller communities.
+    directed : bool, optional
+        Whether the graph is directed, which matters to self-loops; by default it is if the weights
+        are not symmetric.
 
     Returns
     -------
-    float. For ``resolution=1`` less than 1; 0 if all is one community.
+    float
+        For ``resolution=1`` less than 1; 0 if all is one community.
 
     Raises
     ------
-    InvalidValue: if a weight is NaN or infinite, they sum to 0, or a vertex has no label.
+    InvalidValue
+        If a weight is NaN or infinite, they sum to 0, or a vertex has no label.
 
     Notes
     -----
@@ -156,22 +169,27 @@ def louvain(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of one value >= 0 are the edge between i and j and
-        its weight; True counts 1.
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of one value >= 0 are the edge between i and j and its weight;
+        True counts 1.
     weight, resolution : as in `modularity`.
-    threshold : float. A level ends when no gain above this is found.
-    max_level : int, optional. Most levels, 1 or more; by default as many as gain something.
-    seed : int, optional. Seed of the order in which vertices move.
+    threshold : float
+        A level ends when no gain above this is found.
+    max_level : int, optional
+        Most levels, 1 or more; by default as many as gain something.
+    seed : int, optional
+        Seed of the order in which vertices move.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31. The least vertex of each vertex's community. The
-        same on every backend for one seed, if sums of weights are exact.
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        The least vertex of each vertex's community. The same on every backend for one seed, if sums
+        of weights are exact.
 
     Raises
     ------
-    InvalidValue: if an entry has no reverse of the same value, or a weight is negative, NaN or
-        infinite.
+    InvalidValue
+        If an entry has no reverse of the same value, or a weight is negative, NaN or infinite.
 
     Notes
     -----
@@ -287,22 +305,27 @@ def label_propagation(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) >= 0 joins i and j; in a graph that is not symmetric both
-        directions count. A self-loop makes a vertex its own neighbour.
-    colors : Vector, (n,), of an integer type, optional. Vertices of one colour change their labels
-        together, colour after colour (semi-synchronous); no edge should join two of one colour. By
-        default all change together (synchronous).
-    max_iter : int. Most rounds, 1 or more; synchronous labels may change forever.
-    weight : bool. Whether values are weights; otherwise each edge counts 1.
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 joins i and j; in a graph that is not symmetric both directions count. A
+        self-loop makes a vertex its own neighbour.
+    colors : Vector, (n,), of an integer type, optional
+        Vertices of one colour change their labels together, colour after colour (semi-synchronous);
+        no edge should join two of one colour. By default all change together (synchronous).
+    max_iter : int
+        Most rounds, 1 or more; synchronous labels may change forever.
+    weight : bool
+        Whether values are weights; otherwise each edge counts 1.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31. Labels, each the number of a vertex that had it
-        first. The same on every backend, if sums of weights are exact.
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        Labels, each the number of a vertex that had it first. The same on every backend, if sums of
+        weights are exact.
 
     Raises
     ------
-    InvalidValue: if a weight is NaN or infinite, or a vertex has no colour.
+    InvalidValue
+        If a weight is NaN or infinite, or a vertex has no colour.
 
     Notes
     -----

@@ -30,20 +30,23 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entries (i, j) and (j, i) of any values are the edge between i and j, and
-        `InvalidValue` is raised if there is but one; self-loops do not count.
-    pairs : Matrix, (n, n), or list of pairs of int, optional. Entries of a matrix, or pairs (u, v)
-        of vertices; by default all pairs of two vertices with a common neighbour, whose number may
-        be the square of the largest degree.
-    kind : str. With N(u) the neighbours of u and d(u) their number: "common_neighbors"
-        ``|N(u) & N(v)|``; "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine"
-        ``|N(u) & N(v)| / sqrt(d(u) d(v))``; "adamic_adar" and "resource_allocation" the sums of
-        ``1 / log(d(w))`` and ``1 / d(w)`` over the w in N(u) & N(v); "preferential_attachment"
-        ``d(u) d(v)``. The "adamic_adar" of (v, v) is infinite if a neighbour of v has no other.
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of any values are the edge between i and j, and `InvalidValue` is
+        raised if there is but one; self-loops do not count.
+    pairs : Matrix, (n, n), or list of pairs of int, optional
+        Entries of a matrix, or pairs (u, v) of vertices; by default all pairs of two vertices with
+        a common neighbour, whose number may be the square of the largest degree.
+    kind : str
+        With N(u) the neighbours of u and d(u) their number: "common_neighbors" ``|N(u) & N(v)|``;
+        "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine" ``|N(u) & N(v)| / sqrt(d(u) d(v))``;
+        "adamic_adar" and "resource_allocation" the sums of ``1 / log(d(w))`` and ``1 / d(w)`` over
+        the w in N(u) & N(v); "preferential_attachment" ``d(u) d(v)``. The "adamic_adar" of (v, v)
+        is infinite if a neighbour of v has no other.
 
     Returns
     -------
-    Matrix, (n, n), FP64. An entry for each pair, 0 if nothing is common.
+    Matrix, (n, n), FP64
+        An entry for each pair, 0 if nothing is common.
 
     Notes
     -----

@@ -56,25 +56,29 @@ def bellman_ford(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j; True counts 1.
-    source : int or list of int. Vertices ``0 .. n-1``; the distance from several is that from the
-        nearest of them.
-    limit : float, optional. Largest distance, 0 or more, of lengths of 0 or more: the search goes
-        no farther.
-    target : int or list of int, optional. The search of lengths of 0 or more goes no farther than
-        the nearest of these vertices.
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j; True counts 1.
+    source : int or list of int
+        Vertices ``0 .. n-1``; the distance from several is that from the nearest of them.
+    limit : float, optional
+        Largest distance, 0 or more, of lengths of 0 or more: the search goes no farther.
+    target : int or list of int, optional
+        The search of lengths of 0 or more goes no farther than the nearest of these vertices.
 
     Returns
     -------
-    Vector, (n,), INT64, or FP64 if the weights are floats. 0 at the source; a vertex that cannot be
-        reached, or is beyond the limit or farther than the target, has no entry.
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        0 at the source; a vertex that cannot be reached, or is beyond the limit or farther than the
+        target, has no entry.
 
     Raises
     ------
-    CycleFound: if a cycle of negative length can be reached, or a cycle that rounding makes
-        negative; the error has the vertices as ``cycle``.
-    InvalidValue: if a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a
-        limit or a target and a weight is negative.
+    CycleFound
+        If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
+        error has the vertices as ``cycle``.
+    InvalidValue
+        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit or a
+        target and a weight is negative.
 
     Notes
     -----
@@ -191,16 +195,18 @@ def sssp_parents(
 
     Returns
     -------
-    distances : Vector, (n,), INT64, or FP64 if the weights are floats. As `sssp` returns it.
-    parents : Vector, (n,), INT32, or INT64 if n > 2**31. The vertex before each vertex on a
-        shortest path, of these one with fewest edges; a source is its own parent. Exactly the
-        vertices with a distance have one.
+    distances : Vector, (n,), INT64, or FP64 if the weights are floats
+        As `sssp` returns it.
+    parents : Vector, (n,), INT32, or INT64 if n > 2**31
+        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
+        is its own parent. Exactly the vertices with a distance have one.
 
     Raises
     ------
-    CycleFound: as `sssp`.
-    InvalidValue: as `sssp`; or if negative lengths are rounded so that no path is as long as its
-        distance.
+    CycleFound
+        As `sssp`.
+    InvalidValue
+        As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
 
     Notes
     -----
@@ -292,19 +298,23 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the length of the edge i -> j.
-    source : int or list of int, optional. Only cycles that these vertices reach count; by default
-        all do.
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j.
+    source : int or list of int, optional
+        Only cycles that these vertices reach count; by default all do.
 
     Returns
     -------
-    list of int, or None. Each vertex once; an edge leads from the last one to the first. A negative
-        self-loop is a cycle of one vertex.
+    list of int, or None
+        Each vertex once; an edge leads from the last one to the first. A negative self-loop is a
+        cycle of one vertex.
 
     Raises
     ------
-    CycleFound: if rounding makes a cycle negative whose length is 0 or more.
-    InvalidValue: as `bellman_ford`.
+    CycleFound
+        If rounding makes a cycle negative whose length is 0 or more.
+    InvalidValue
+        As `bellman_ford`.
 
     Notes
     -----
@@ -467,24 +477,30 @@ def shortest_path(
     Parameters
     ----------
     A : Matrix, (n, n)
-    source, target : int. Vertices ``0 .. n-1``.
-    weight : bool. Whether values are lengths, as in `bellman_ford`; else each edge counts 1.
-        `path_weight` returns the length of the path.
-    method : str, optional. ``"bidirectional"``, searches from both ends, or ``"single"``, one
-        search of all vertices that the source reaches; by default ``"single"`` on backends that
-        fuse loops.
+    source, target : int
+        Vertices ``0 .. n-1``.
+    weight : bool
+        Whether values are lengths, as in `bellman_ford`; else each edge counts 1. `path_weight`
+        returns the length of the path.
+    method : str, optional
+        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all vertices
+        that the source reaches; by default ``"single"`` on backends that fuse loops.
 
     Returns
     -------
-    list of int. One of the paths with fewest edges, or with `weight` of least length; ``[source]``
-        if it is the target.
+    list of int
+        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
+        the target.
 
     Raises
     ------
-    NoPath: if there is no path.
-    InvalidValue: if there is a method although there are weights, which always take one search; and
-        as `sssp_parents`.
-    CycleFound: if a cycle of negative length can be reached.
+    NoPath
+        If there is no path.
+    InvalidValue
+        If there is a method although there are weights, which always take one search; and as
+        `sssp_parents`.
+    CycleFound
+        If a cycle of negative length can be reached.
 
     Notes
     -----

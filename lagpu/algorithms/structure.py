@@ -379,20 +379,22 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
-        not count.
-    nodes : int or list of int, optional. Distinct vertices that must be members, not joined by an
-        edge; none by default.
-    seed : int, optional. Seed of the scores.
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
+    nodes : int or list of int, optional
+        Distinct vertices that must be members, not joined by an edge; none by default.
+    seed : int, optional
+        Seed of the scores.
 
     Returns
     -------
-    Vector, (n,), BOOL. True at the members; no entry elsewhere. The same on every backend for one
-        seed.
+    Vector, (n,), BOOL
+        True at the members; no entry elsewhere. The same on every backend for one seed.
 
     Raises
     ------
-    InvalidValue: if an edge joins two of `nodes`.
+    InvalidValue
+        If an edge joins two of `nodes`.
 
     Notes
     -----
@@ -504,20 +506,24 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the edge i -> j; self-loops do not count. An undirected
-        graph has each edge in both directions.
-    nodes : int or list of int, optional. Distinct vertices; by default all.
-    weight : bool. A triangle counts as the geometric mean of its weights, over the largest weight
-        of the graph; else it counts 1.
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j; self-loops do not count. An undirected graph has each edge
+        in both directions.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+    weight : bool
+        A triangle counts as the geometric mean of its weights, over the largest weight of the
+        graph; else it counts 1.
 
     Returns
     -------
-    Vector, (n,), FP64. An entry for each requested vertex; 0 where there are fewer than two
-        neighbours.
+    Vector, (n,), FP64
+        An entry for each requested vertex; 0 where there are fewer than two neighbours.
 
     Raises
     ------
-    InvalidValue: if weights are NaN or infinite, or none is above 0.
+    InvalidValue
+        If weights are NaN or infinite, or none is above 0.
 
     Notes
     -----

@@ -86,21 +86,28 @@ def ego_graph(
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) is the edge i -> j.
-    n : int. The vertex.
-    radius : float. Largest distance of a vertex, 0 or more.
-    center : bool. Whether the vertex itself is in the subgraph.
-    undirected : bool. Whether paths follow edges in both directions.
-    weight : bool. Whether values are lengths, none negative; otherwise each edge has length 1.
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j.
+    n : int
+        The vertex.
+    radius : float
+        Largest distance of a vertex, 0 or more.
+    center : bool
+        Whether the vertex itself is in the subgraph.
+    undirected : bool
+        Whether paths follow edges in both directions.
+    weight : bool
+        Whether values are lengths, none negative; otherwise each edge has length 1.
 
     Returns
     -------
-    Matrix, (n, n). The entries of `A` whose row and column are near. `neighborhood` returns the
-        vertices.
+    Matrix, (n, n)
+        The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
 
     Raises
     ------
-    InvalidValue: if a length is negative.
+    InvalidValue
+        If a length is negative.
 
     Notes
     -----
@@ -275,21 +282,25 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
 
     Parameters
     ----------
-    A : Matrix, (n, n). Entry (i, j) of any value joins i and j, in either direction; self-loops do
-        not count.
-    order : str. Which edges are preferred: "random" ones; those of large "weight", which makes the
-        sum of weights at least half of the largest possible; or the first in the order of "rows",
-        as in NetworkX.
-    seed : int, optional. Seed of the random order.
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
+    order : str
+        Which edges are preferred: "random" ones; those of large "weight", which makes the sum of
+        weights at least half of the largest possible; or the first in the order of "rows", as in
+        NetworkX.
+    seed : int, optional
+        Seed of the random order.
 
     Returns
     -------
-    Vector, (n,), INT32, or INT64 if n > 2**31. The other end of each vertex's edge; no entry if it
-        has none. The same on every backend for one seed.
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        The other end of each vertex's edge; no entry if it has none. The same on every backend for
+        one seed.
 
     Raises
     ------
-    InvalidValue: if for "weight" an entry has no reverse of the same value, or is NaN.
+    InvalidValue
+        If for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

@@ -394,11 +394,15 @@ class CheckReport:
 
     Attributes
     ----------
-    rules : tuple of str. The rules that hold.
-    reached : int. Reached vertices, the source among them.
-    depth : int. Largest level.
-    edges : int. Edges of the reached part: in a symmetric matrix each undirected edge once, else
-        each stored entry of a reached row. This is the m of Graph500's TEPS.
+    rules : tuple of str
+        The rules that hold.
+    reached : int
+        Reached vertices, the source among them.
+    depth : int
+        Largest level.
+    edges : int
+        Edges of the reached part: in a symmetric matrix each undirected edge once, else each stored
+        entry of a reached row. This is the m of Graph500's TEPS.
     """
 
     rules: tuple[str, ...]

@@ -89,19 +89,23 @@ def from_arrays(
 
     Parameters
     ----------
-    rows, cols : array, (nvals,). NumPy or CuPy arrays, sequences, or anything with
-        ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu
-        backend device arrays stay on the device; for other backends they are copied to the host.
-    values : array, (nvals,), or scalar, optional. Values of the entries; without values the matrix
-        is BOOL.
-    nrows, ncols : int, optional. Shape; by default the largest index plus one.
-    backend : str or Backend, optional. Where the matrix will live.
+    rows, cols : array, (nvals,)
+        NumPy or CuPy arrays, sequences, or anything with ``__cuda_array_interface__`` or
+        ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu backend device arrays stay on the
+        device; for other backends they are copied to the host.
+    values : array, (nvals,), or scalar, optional
+        Values of the entries; without values the matrix is BOOL.
+    nrows, ncols : int, optional
+        Shape; by default the largest index plus one.
+    backend : str or Backend, optional
+        Where the matrix will live.
 
     Raises
     ------
-    BackendUnavailable: if an array is on a device and CuPy is not installed.
-    IndexOutOfBound, DimensionMismatch, InvalidValue: as `Matrix.from_coo` raises them; no entry may
-        be given twice.
+    BackendUnavailable
+        If an array is on a device and CuPy is not installed.
+    IndexOutOfBound, DimensionMismatch, InvalidValue
+        As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
     rows, cols, values = (
@@ -122,27 +126,34 @@ def from_edgelist(
 
     Parameters
     ----------
-    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3). ``(source, target)`` or
-        ``(source, target, weight)``; ids are anything that can be hashed, such as texts, or numbers
-        of any size.
-    values : array_like, (k,), or scalar, optional. Weights, if the edges are pairs; by default the
-        matrix is BOOL.
-    directed : bool. False adds the reverse of every edge.
-    dup_op : BinaryOp, Monoid or str, optional. Combines the weights of an edge that is given twice;
-        by default they are summed.
-    backend : str or Backend, optional. Where the matrix will live.
+    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3)
+        ``(source, target)`` or ``(source, target, weight)``; ids are anything that can be hashed,
+        such as texts, or numbers of any size.
+    values : array_like, (k,), or scalar, optional
+        Weights, if the edges are pairs; by default the matrix is BOOL.
+    directed : bool
+        False adds the reverse of every edge.
+    dup_op : BinaryOp, Monoid or str, optional
+        Combines the weights of an edge that is given twice; by default they are summed.
+    backend : str or Backend, optional
+        Where the matrix will live.
 
     Returns
     -------
-    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,). Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids
-        without an order among each other, as ``1`` and ``"a"``, are in the order of first sight.
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,)
+        Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
+        among each other, as ``1`` and ``"a"``, are in the order of first sight.
 
     Raises
     ------
-    DimensionMismatch: if edges are not all pairs or triples, or `values` differ in length.
-    DomainMismatch: if an id is unhashable, None or NaN, or a weight is not a number.
-    InvalidValue: if `directed` is False and an edge has a different weight in each direction.
+    DimensionMismatch
+        If edges are not all pairs or triples, or `values` differ in length.
+    DomainMismatch
+        If an id is unhashable, None or NaN, or a weight is not a number.
+    InvalidValue
+        If `directed` is False and an edge has a different weight in each direction.
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
@@ -161,20 +172,27 @@ def from_pandas_edgelist(
 
     Parameters
     ----------
-    df : pandas.DataFrame, or anything with columns by name. The table; a dict of arrays is one too.
-    source, target : str. Columns with the ids of the ends.
-    weight : str, optional. Column with the weights; by default the matrix is BOOL.
+    df : pandas.DataFrame, or anything with columns by name
+        The table; a dict of arrays is one too.
+    source, target : str
+        Columns with the ids of the ends.
+    weight : str, optional
+        Column with the weights; by default the matrix is BOOL.
     directed, dup_op, backend : as in `from_edgelist`.
 
     Returns
     -------
-    A : Matrix, (n, n). Entry (i, j) is the edge ``ids[i] -> ids[j]``.
-    ids : ndarray, (n,). As in `from_edgelist`.
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,)
+        As in `from_edgelist`.
 
     Raises
     ------
-    InvalidValue: if there is no such column, or a weight is missing.
-    DomainMismatch, DimensionMismatch: as in `from_edgelist`.
+    InvalidValue
+        If there is no such column, or a weight is missing.
+    DomainMismatch, DimensionMismatch
+        As in `from_edgelist`.
     """
     what = "from_pandas_edgelist"
     names = [source, target] if weight is None else [source, target, weight]
@@ -437,19 +455,25 @@ def from_graphblas(
 
     Parameters
     ----------
-    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one. The object.
-        An expression is computed.
-    dtype : DType, optional. Type of the values; by default that of `x`. 8- and 16-bit types widen.
-    copy : bool. By default `x` keeps its memory, and neither object sees what happens to the other.
-        With False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries.
-        So there is one owner at any time, and no statement can change what another object holds.
-    backend : str or Backend, optional. Where the object will live.
-    name : str, optional. Its name; by default that of `x`.
+    x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one
+        The object. An expression is computed.
+    dtype : DType, optional
+        Type of the values; by default that of `x`. 8- and 16-bit types widen.
+    copy : bool
+        By default `x` keeps its memory, and neither object sees what happens to the other. With
+        False, on `cpu` only, the memory moves: the new object owns it, and `x` has no entries. So
+        there is one owner at any time, and no statement can change what another object holds.
+    backend : str or Backend, optional
+        Where the object will live.
+    name : str, optional
+        Its name; by default that of `x`.
 
     Raises
     ------
-    DomainMismatch: if `x` is no object of python-graphblas, or lagpu lacks the type of its values.
-    InvalidValue: if `copy` is False and the backend is not `cpu`, or the type is to change.
+    DomainMismatch
+        If `x` is no object of python-graphblas, or lagpu lacks the type of its values.
+    InvalidValue
+        If `copy` is False and the backend is not `cpu`, or the type is to change.
 
     Examples
     --------

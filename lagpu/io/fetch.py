@@ -36,18 +36,22 @@ def fetch(
 
     Parameters
     ----------
-    name_or_url : str. A name in the folder, whose suffixes may be left out; or a URL (``https``,
-        ``http``, ``ftp`` or ``file``); the last part of it is the name.
-    folder : str or path, optional. By default the environment variable ``LAGPU_DATA``. A download
-        makes it.
-    sha256 : str, optional. The checksum of the file, 64 hexadecimal digits.
+    name_or_url : str
+        A name in the folder, whose suffixes may be left out; or a URL (``https``, ``http``, ``ftp``
+        or ``file``); the last part of it is the name.
+    folder : str or path, optional
+        By default the environment variable ``LAGPU_DATA``. A download makes it.
+    sha256 : str, optional
+        The checksum of the file, 64 hexadecimal digits.
 
     Raises
     ------
-    FileMissing: if the folder has no such file, or the server has none.
-    InvalidValue: if there is no folder, no such address or no answer, or a name stands for several
-        files.
-    FileFormatError: if the file has another checksum; a download is then not kept.
+    FileMissing
+        If the folder has no such file, or the server has none.
+    InvalidValue
+        If there is no folder, no such address or no answer, or a name stands for several files.
+    FileFormatError
+        If the file has another checksum; a download is then not kept.
 
     Examples
     --------

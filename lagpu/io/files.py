@@ -68,48 +68,61 @@ def read(
 
     Parameters
     ----------
-    path : str, path or open file. A file of one of the formats in :doc:`/files`, which may be
-        packed by gzip, bzip2 or xz, or be in a tar or .zip archive. ``"-"`` is the standard input.
-        An open file, binary or of text, is read from where it is to its end.
-    backend : str or Backend, optional. Where the matrix will live.
-    directed : bool, optional. False adds the reverse of every edge. None and True keep the entries
-        of the file, except that None symmetrises a file that says that its edges are undirected.
-    header : bool, optional. Whether the first line is a header: of an edge list ``n m``, or the
-        names of columns. By default it is ``n m`` if it has two numbers, exactly m >= 1 lines
-        follow, and all their vertices are below n; and names if none of its fields is a number.
-    dup_op : BinaryOp, Monoid or str, optional. Combines the values of an entry that a file gives
-        twice; by default they are summed. Shortest paths over weights need ``"min"``, the length of
-        the shortest edge.
-    renumber : bool. Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a
-        number, with gaps or beyond 2**53, or a text. Vertices without an edge are not there.
-    columns : sequence of str, optional. Names of the columns with the sources, the targets, and
-        maybe the weights, of a formats. By default ``source`` and ``target`` (or ``src`` and
-        ``dst``, ``from`` and ``to``) and ``weight``, or else the two that are not called as weights
-        are.
-    format : str, optional. A suffix, such as ``".graph"``, that decides the format instead.
+    path : str, path or open file
+        A file of one of the formats in :doc:`/files`, which may be packed by gzip, bzip2 or xz, or
+        be in a tar or .zip archive. ``"-"`` is the standard input. An open file, binary or of text,
+        is read from where it is to its end.
+    backend : str or Backend, optional
+        Where the matrix will live.
+    directed : bool, optional
+        False adds the reverse of every edge. None and True keep the entries of the file, except
+        that None symmetrises a file that says that its edges are undirected.
+    header : bool, optional
+        Whether the first line is a header: of an edge list ``n m``, or the names of columns. By
+        default it is ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
+        vertices are below n; and names if none of its fields is a number.
+    dup_op : BinaryOp, Monoid or str, optional
+        Combines the values of an entry that a file gives twice; by default they are summed.
+        Shortest paths over weights need ``"min"``, the length of the shortest edge.
+    renumber : bool
+        Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a number, with
+        gaps or beyond 2**53, or a text. Vertices without an edge are not there.
+    columns : sequence of str, optional
+        Names of the columns with the sources, the targets, and maybe the weights, of a formats. By
+        default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
+        ``weight``, or else the two that are not called as weights are.
+    format : str, optional
+        A suffix, such as ``".graph"``, that decides the format instead.
 
     Returns
     -------
-    matrix : Matrix. BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for
-        other numbers, the type of the file for ``.npz``, Parquet and Binsparse. Entry (i, j) is the
-        edge i -> j. Values of an entry given twice are combined by `dup_op`; without values the two
-        are merged. If all values are equal, one is stored.
-    ids : ndarray, (n,). If `renumber`: the ids in ascending order, INT64 (or UINT64) if all are
-        whole numbers, also in text, else objects.
+    matrix : Matrix
+        BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
+        numbers, the type of the file for ``.npz``, Parquet and Binsparse. Entry (i, j) is the edge
+        i -> j. Values of an entry given twice are combined by `dup_op`; without values the two are
+        merged. If all values are equal, one is stored.
+    ids : ndarray, (n,)
+        If `renumber`: the ids in ascending order, INT64 (or UINT64) if all are whole numbers, also
+        in text, else objects.
 
     Raises
     ------
-    FileMissing: if there is no such file.
-    InvalidValue: if it is a folder or may not be read, an option has no effect on this format, or
-        `directed` is False and the matrix is not square or an edge has a different value in each
-        direction.
-    FileFormatError: if it is empty, malformed, truncated, of a kind that is not read, or its
-        content contradicts its header.
-    NotSupported: if it contains complex numbers or a dense matrix.
-    BackendUnavailable: if a library that the format needs is not installed.
-    OutOfMemory, LimitExceeded: if it needs more memory than is free, or than a file of its size
-        should (one gigabyte, or a hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this
-        limit); raised before the memory is allocated.
+    FileMissing
+        If there is no such file.
+    InvalidValue
+        If it is a folder or may not be read, an option has no effect on this format, or `directed`
+        is False and the matrix is not square or an edge has a different value in each direction.
+    FileFormatError
+        If it is empty, malformed, truncated, of a kind that is not read, or its content contradicts
+        its header.
+    NotSupported
+        If it contains complex numbers or a dense matrix.
+    BackendUnavailable
+        If a library that the format needs is not installed.
+    OutOfMemory, LimitExceeded
+        If it needs more memory than is free, or than a file of its size should (one gigabyte, or a
+        hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this limit); raised before the memory
+        is allocated.
     """
     file = path_of(path)
     op = None if dup_op is None else binary_operator(dup_op)

@@ -172,34 +172,42 @@ def from_networkx(
 
     Parameters
     ----------
-    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph. Vertex k of the matrix is node
-        ``list(G)[k]``. An undirected edge gives two entries, a self-loop one.
-    weight : str, optional. Edge attribute with the value; an edge without the attribute counts 1.
-        By default each edge is True, or counts 1 if `G` is a multigraph or `dtype` is a type of
-        numbers.
-    dup_op : BinaryOp, optional. Combines the values of parallel edges; by default they are summed,
-        as NetworkX does for its own matrices, and two True are True. Shortest paths over weights
-        need ``"min"``, the length of the shortest edge.
-    nodelist : iterable, optional. Distinct nodes of `G` in the order of the vertices; edges to
-        other nodes are left out.
-    dtype : DType, optional. Type of the values; by default that of the weights. Without `weight` it
-        is BOOL, or INT64 for a multigraph, whose parallel edges are counted; searches need only
-        ``"BOOL"``.
-    name : str, optional. Name of the matrix.
-    return_nodes : bool. Also return the node of each vertex, for `to_networkx` and to read results
-        by name.
-    backend : str or Backend, optional. Where the matrix will live.
+    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
+        self-loop one.
+    weight : str, optional
+        Edge attribute with the value; an edge without the attribute counts 1. By default each edge
+        is True, or counts 1 if `G` is a multigraph or `dtype` is a type of numbers.
+    dup_op : BinaryOp, optional
+        Combines the values of parallel edges; by default they are summed, as NetworkX does for its
+        own matrices, and two True are True. Shortest paths over weights need ``"min"``, the length
+        of the shortest edge.
+    nodelist : iterable, optional
+        Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
+    dtype : DType, optional
+        Type of the values; by default that of the weights. Without `weight` it is BOOL, or INT64
+        for a multigraph, whose parallel edges are counted; searches need only ``"BOOL"``.
+    name : str, optional
+        Name of the matrix.
+    return_nodes : bool
+        Also return the node of each vertex, for `to_networkx` and to read results by name.
+    backend : str or Backend, optional
+        Where the matrix will live.
 
     Returns
     -------
-    A : Matrix, (n, n). The matrix.
-    nodes : list, (n,). Vertex k is the node ``nodes[k]``; only with `return_nodes`.
+    A : Matrix, (n, n)
+        The matrix.
+    nodes : list, (n,)
+        Vertex k is the node ``nodes[k]``; only with `return_nodes`.
 
     Raises
     ------
-    DomainMismatch: if `G` is not a NetworkX graph, or a weight is not a number, or integers beyond
-        2**53 would become floats.
-    InvalidValue: if a node of `nodelist` is not in `G`, or is given twice.
+    DomainMismatch
+        If `G` is not a NetworkX graph, or a weight is not a number, or integers beyond 2**53 would
+        become floats.
+    InvalidValue
+        If a node of `nodelist` is not in `G`, or is given twice.
 
     Examples
     --------
@@ -229,19 +237,24 @@ def to_networkx(
 
     Parameters
     ----------
-    A : Matrix, (n, n). A matrix on any backend. Unless BOOL, values become an edge attribute.
-    directed : bool, optional. Return a ``DiGraph``, or a ``Graph``, for which the matrix must be
-        symmetric; by default a ``Graph`` if the matrix is symmetric.
-    nodes : iterable, optional. n distinct names of the vertices, as `from_networkx` returns them;
-        by default ``0 .. n-1``.
-    weight : str. Name of the edge attribute.
+    A : Matrix, (n, n)
+        A matrix on any backend. Unless BOOL, values become an edge attribute.
+    directed : bool, optional
+        Return a ``DiGraph``, or a ``Graph``, for which the matrix must be symmetric; by default a
+        ``Graph`` if the matrix is symmetric.
+    nodes : iterable, optional
+        N distinct names of the vertices, as `from_networkx` returns them; by default ``0 .. n-1``.
+    weight : str
+        Name of the edge attribute.
 
     Raises
     ------
-    InvalidValue: if the matrix is not square, or is not symmetric where it must be, or a name is
-        given twice.
-    DimensionMismatch: if there is not a name for each vertex.
-    BackendUnavailable: if NetworkX is not installed.
+    InvalidValue
+        If the matrix is not square, or is not symmetric where it must be, or a name is given twice.
+    DimensionMismatch
+        If there is not a name for each vertex.
+    BackendUnavailable
+        If NetworkX is not installed.
 
     Examples
     --------

@@ -43,29 +43,35 @@ class Row:
 
     Attributes
     ----------
-    level : int or None. Iteration of the enclosing `loop`, from 0; -1 outside of a loop; None for
-        all iterations.
-    method, formula, where : str. Name of the operation; the statement as mathematics, with the
-        author's names; ``file.py:line``.
-    shapes : tuple of tuple of int. Shape of the output, then of the inputs.
-    nvals_in, nvals_out : int or None. Entries of the last input vector before the statement, or of
-        the first matrix where a matrix is made; and entries of the output after it. None in a row
-        for all iterations.
-    direction, kernel, reason : str. The choice made for a product, and why; empty for other
-        operations. The kernel of a statement in a loop that ran as one kernel is ``"fused"``.
-    edges, bytes : int or None. Matrix entries that the product looked at, and memory moved,
-        estimated (docs/design/trace.md). Bytes are None in a row for all iterations, and on cpu for
+    level : int or None
+        Iteration of the enclosing `loop`, from 0; -1 outside of a loop; None for all iterations.
+    method, formula, where : str
+        Name of the operation; the statement as mathematics, with the author's names;
+        ``file.py:line``.
+    shapes : tuple of tuple of int
+        Shape of the output, then of the inputs.
+    nvals_in, nvals_out : int or None
+        Entries of the last input vector before the statement, or of the first matrix where a matrix
+        is made; and entries of the output after it. None in a row for all iterations.
+    direction, kernel, reason : str
+        The choice made for a product, and why; empty for other operations. The kernel of a
+        statement in a loop that ran as one kernel is ``"fused"``.
+    edges, bytes : int or None
+        Matrix entries that the product looked at, and memory moved, estimated
+        (docs/design/trace.md). Bytes are None in a row for all iterations, and on cpu for
         statements other than products.
-    kernel_ms : float. Time of the statement's kernels: by events on a GPU, else by the host's
-        clock; in a fused loop by the device's own clock. Among rows for all iterations, the
-        product's row has the time of the whole loop, by events.
-    host_ms, compile_ms, copy_ms, copy_bytes : float or None, float, float, int. For the statement,
-        the time of the host without compiling, None in a fused loop; of compiling; of copies
-        between host and device; and their bytes.
-    mode : str. ``"fused"`` if the statement ran as part of one kernel for the whole loop, else
-        ``"eager"``.
-    phases : tuple of Phase. Of a level of a search by a grid's policy, the phases, and of a search
-        of pieces, the pieces, with what was sent (docs/design/grid.md).
+    kernel_ms : float
+        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
+        loop by the device's own clock. Among rows for all iterations, the product's row has the
+        time of the whole loop, by events.
+    host_ms, compile_ms, copy_ms, copy_bytes : float or None, float, float, int
+        For the statement, the time of the host without compiling, None in a fused loop; of
+        compiling; of copies between host and device; and their bytes.
+    mode : str
+        ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
+    phases : tuple of Phase
+        Of a level of a search by a grid's policy, the phases, and of a search of pieces, the
+        pieces, with what was sent (docs/design/grid.md).
     """
 
     level: int | None
@@ -95,13 +101,15 @@ class Totals:
 
     Attributes
     ----------
-    statements, edges, bytes : int. Rows, matrix entries looked at, and bytes moved as far as they
-        are estimated.
-    kernel_ms, host_ms : float. Times of the statements, and of launching fused loops.
-    compile_ms, copy_ms, copy_bytes : float, float, int. Sums over everything inside the trace.
-    fused, unlogged, unrecorded : int. Rows of statements in fused loops; how many of these rows are
-        for all iterations, without known edges and bytes; and how many more rows did not fit the
-        log.
+    statements, edges, bytes : int
+        Rows, matrix entries looked at, and bytes moved as far as they are estimated.
+    kernel_ms, host_ms : float
+        Times of the statements, and of launching fused loops.
+    compile_ms, copy_ms, copy_bytes : float, float, int
+        Sums over everything inside the trace.
+    fused, unlogged, unrecorded : int
+        Rows of statements in fused loops; how many of these rows are for all iterations, without
+        known edges and bytes; and how many more rows did not fit the log.
     """
 
     statements: int
@@ -696,12 +704,14 @@ def trace(*, fuse: bool = True) -> Trace:
 
     Parameters
     ----------
-    fuse : bool, default True. False runs loops statement by statement: slower, but with the kernel
-        that the planner chose and the host's time for each statement.
+    fuse : bool, default True
+        False runs loops statement by statement: slower, but with the kernel that the planner chose
+        and the host's time for each statement.
 
     Returns
     -------
-    Trace. An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
+    Trace
+        An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
         ``plot()``.
 
     Examples
@@ -788,8 +798,8 @@ def ranges() -> AbstractContextManager[None]:
 
     Returns
     -------
-    context manager. For the thread that enters it. Of ranges and a trace, the inner one sees the
-        statements.
+    context manager
+        For the thread that enters it. Of ranges and a trace, the inner one sees the statements.
 
     Examples
     --------
@@ -814,19 +824,22 @@ def explain(call: Any) -> str:
 
     Parameters
     ----------
-    call : Call. A product with its semiring, such as ``semiring.any_pair(q @ A)``, of a vector or
-        of a matrix. It is not run, and may be assigned afterwards.
+    call : Call
+        A product with its semiring, such as ``semiring.any_pair(q @ A)``, of a vector or of a
+        matrix. It is not run, and may be assigned afterwards.
 
     Returns
     -------
-    str. A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
+    str
+        A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
         lines are about the product without a mask; for matrices a mask may change the choice.
 
     Raises
     ------
-    DomainMismatch: if it is not a deferred product.
-    InvalidValue, NotSupported: if the product names a kernel or a policy that is unknown or cannot
-        run it.
+    DomainMismatch
+        If it is not a deferred product.
+    InvalidValue, NotSupported
+        If the product names a kernel or a policy that is unknown or cannot run it.
 
     Examples
     --------

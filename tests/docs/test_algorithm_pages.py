@@ -11,7 +11,6 @@ from lagpu.observe.step import step
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
 import algorithm_pages as pages
-import docstrings
 
 
 def page_of(name, folder):
@@ -93,34 +92,3 @@ def test_docstrings_as_markdown():
         pages.value(algorithms.bfs_levels(generators.path(2, backend="cpu"), 0)) == "{0: 0, 1: 1}"
     )
     assert pages.entries(dict.fromkeys(range(14), 0.5)).endswith("11: 0.5, ... 2 more}")
-
-
-def test_a_description_on_the_line_of_its_type_is_put_below_it():
-    text = """Return x.
-
-Parameters
-----------
-A : Matrix, (n, n)
-k : int, optional. At least 0. It may be
-    ``1.5 or 2. more``.
-tol : float
-    Stays. As it is.
-
-Returns
--------
-Vector, (n,). Full.
-
-Raises
-------
-NoPath, InvalidValue: if none is. Or so."""
-    found = docstrings.split(text.splitlines())
-    assert found[4:10] == [
-        "A : Matrix, (n, n)",
-        "k : int, optional",
-        "    At least 0. It may be",
-        "    ``1.5 or 2. more``.",
-        "tol : float",
-        "    Stays. As it is.",
-    ]
-    assert found[13:15] == ["Vector, (n,)", "    Full."]
-    assert found[-2:] == ["NoPath, InvalidValue", "    if none is. Or so."]

@@ -41,22 +41,26 @@ def step(
 
     Parameters
     ----------
-    algorithm : callable. Any function of lagpu's statements, such as `bfs_levels` or your own,
-        unchanged. It runs to its end before the first step is yielded, its loops statement by
-        statement.
+    algorithm : callable
+        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged. It runs to
+        its end before the first step is yielded, its loops statement by statement.
     *args, **options : arguments of the algorithm.
-    limit : int, optional. Most statements to record.
+    limit : int, optional
+        Most statements to record.
 
     Yields
     ------
-    Step. In order. If the algorithm raised, the error follows the last step. What it returned is
-        the value of ``yield from``.
+    Step
+        In order. If the algorithm raised, the error follows the last step. What it returned is the
+        value of ``yield from``.
 
     Raises
     ------
-    LimitExceeded: after the last step, if there are more than `limit` statements, or more than
-        `ENTRIES` entries to store.
-    DomainMismatch: if `algorithm` cannot be called, or `limit` is not an integer.
+    LimitExceeded
+        After the last step, if there are more than `limit` statements, or more than `ENTRIES`
+        entries to store.
+    DomainMismatch
+        If `algorithm` cannot be called, or `limit` is not an integer.
 
     Examples
     --------
@@ -96,9 +100,11 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
 
     Raises
     ------
-    LimitExceeded: within ``with``, if there are more than `limit` statements, or more than
-        `ENTRIES` entries to store; the steps before are kept.
-    DomainMismatch: if `limit` is not an integer.
+    LimitExceeded
+        Within ``with``, if there are more than `limit` statements, or more than `ENTRIES` entries
+        to store; the steps before are kept.
+    DomainMismatch
+        If `limit` is not an integer.
 
     Examples
     --------
@@ -131,16 +137,20 @@ def explore(
 
     Parameters
     ----------
-    algorithm : callable. As for `step`.
+    algorithm : callable
+        As for `step`.
     *args : its arguments that stay the same.
     **options : the values of an argument to choose from: ``{text: value}``, or values that are
         shown as text, such as ``source=range(7)``.
 
     Raises
     ------
-    DomainMismatch: if `algorithm` cannot be called.
-    InvalidValue: if there is no option, or an option has no value.
-    LimitExceeded: if there are more than 500 combinations.
+    DomainMismatch
+        If `algorithm` cannot be called.
+    InvalidValue
+        If there is no option, or an option has no value.
+    LimitExceeded
+        If there are more than 500 combinations.
 
     Examples
     --------
@@ -199,8 +209,10 @@ class _Paged:
 
         Raises
         ------
-        LimitExceeded: if a vector or a matrix is larger than 64, or a run has more than 1000 steps.
-        InvalidValue: if no statement was recorded.
+        LimitExceeded
+            If a vector or a matrix is larger than 64, or a run has more than 1000 steps.
+        InvalidValue
+            If no statement was recorded.
         """
         return return_or_write(path, self._page(title, facts))
 
