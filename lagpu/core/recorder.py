@@ -330,7 +330,7 @@ def run_statements(
 ) -> None:
     """Run statements in order: as one program if the backend has one for them, else one by one.
 
-    `lines` are those of `protocol.Batches`, and `counted` is as `flush` takes it.
+    `lines` are those of `Backend.capabilities.batches`, and `counted` is as `flush` takes it.
     """
     batches = backend.capabilities.batches
     if len(statements) > 1 and batches is not None:
