@@ -172,7 +172,17 @@ def run(code):
 
 
 def test_import_is_light():
-    heavy = ("cupy", "graphblas", "numba", "networkx", "typer", "rich", "matplotlib", "scipy")
+    heavy = (
+        "cupy",
+        "graphblas",
+        "numba",
+        "networkx",
+        "typer",
+        "rich",
+        "matplotlib",
+        "scipy",
+        "pandas",
+    )
     done = run(f"import sys, lagpu; print([m for m in {heavy!r} if m in sys.modules])")
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
     # What else takes long is many modules: there are 56 of ours and 26 of Python's.

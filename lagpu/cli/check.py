@@ -70,7 +70,7 @@ def check(
     if start is not None:
         (source_vertices if isinstance(start, list) else source_vertex)(A, start)
     found = {
-        name: _read(path, each and name in searches, names, name in _OF_VERTICES)
+        name: read_result(path, each and name in searches, names, name in _OF_VERTICES)
         for name, path in files.items()
     }
     reports: dict[str, Any] = {}
@@ -87,7 +87,7 @@ def check(
     _show(options.graph, begin, names.shown(start), reports, as_json)
 
 
-def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
+def read_result(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
     """Return a result, whose values must be numbers."""
     require_no_device(path)
     if is_matrix:

@@ -7,6 +7,7 @@ the other modules of this package when a command runs, and a proof imports its c
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import math
@@ -20,6 +21,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from typer.core import TyperGroup
 
 from lagpu import algorithms
 from lagpu.algorithms.betweenness import batch_size, is_directed, sample
@@ -145,11 +147,12 @@ OPTIONS: dict[str, Declared] = {
     "json_file": option(Path, "Write the report here.", "--json"),
 }
 
+_HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="lagpu",
     help="Graph search as masked sparse linear algebra, on CPU and GPU.",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP,
 )
 
 
@@ -173,12 +176,21 @@ def root(
     ] = False,
 ) -> None:
     """Graph search as masked sparse linear algebra, on CPU and GPU."""
+    show_help(context)
+
+
+def show_help(context: typer.Context) -> None:
+    """Print the help of a group of commands if none of these is given."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 def add(
-    name: str, help: str, options: Mapping[str, Declared], command: Callable[..., None]
+    name: str,
+    help: str,
+    options: Mapping[str, Declared],
+    command: Callable[..., None],
+    to: typer.Typer = app,
 ) -> None:
     """Add a command, which is called with the values of its options by name."""
 
@@ -192,7 +204,7 @@ def add(
         ]
     )
     call.__annotations__ = {name: of for name, (of, _) in options.items()}
-    app.command(name, help=help)(call)
+    to.command(name, help=help)(call)
 
 
 def run(body: str, given: dict[str, Any]) -> None:
@@ -451,11 +463,37 @@ class Job:
         return call(A, *vertices, **self.more)
 
 
-def ranking(v: Vector) -> list[list[Any]]:
-    """Return the vertices of the largest values, largest first, as [vertex, value]."""
-    indices, values = v.to_coo()
+def ranking(of: Vector | Matrix) -> list[list[Any]]:
+    """Return the places of the largest values, largest first, as [place, value].
+
+    A place is a vertex, or the two of an entry of a matrix.
+    """
+    *ends, values = of.to_coo()
     order = np.argsort(-values.astype(float), kind="stable")[:TOP]
-    return [[int(indices[k]), values[k].item()] for k in order if np.isfinite(values[k])]
+    places = np.stack(ends, axis=1)[order] if len(ends) > 1 else ends[0][order]
+    found = zip(places.tolist(), values[order].tolist(), strict=True)
+    return [[place, value] for place, value in found if np.isfinite(value)]
+
+
+def add_job(
+    name: str,
+    help: str,
+    own: dict[str, Declared],
+    job_of: Callable[..., Job],
+    *,
+    save: bool = True,
+    to: typer.Typer = app,
+    body: str = "run.run",
+) -> None:
+    """Add a command that runs the `Job` that a function returns for its own options."""
+    before = {name: of for name, of in own.items() if name not in _OPTIONS.split()}
+    shared = {name: OPTIONS[name] for name in _OPTIONS.split() if save or name != "save"}
+
+    def command(**given: Any) -> None:
+        job = job_of(**{name: given[name] for name in own})
+        run(body, {x: given[x] for x in ("graph", *shared)} | {"job": job})
+
+    add(name, help, {"graph": OPTIONS["graph"]} | before | shared | own, command, to)
 
 
 def _algorithm(
@@ -464,22 +502,56 @@ def _algorithm(
     """Make a command of a function that returns a `Job` for the values of its own options."""
 
     def register(job_of: Callable[..., Job]) -> Callable[..., Job]:
-        before = {name: of for name, of in own.items() if name not in _OPTIONS.split()}
-        shared = {name: OPTIONS[name] for name in _OPTIONS.split() if save or name != "save"}
-
-        def command(**given: Any) -> None:
-            job = job_of(**{name: given[name] for name in own})
-            run("run.run", {x: given[x] for x in ("graph", *shared)} | {"job": job})
-
-        options = {"graph": OPTIONS["graph"]} | before | shared | own
-        add(job_of.__name__, inspect.getdoc(job_of) or "", options, command)
+        add_job(job_of.__name__, inspect.getdoc(job_of) or "", own, job_of, save=save)
         return job_of
 
     return register
 
 
+def groups(labels: Vector, name: str = "groups") -> dict[str, Any]:
+    """Return the number of groups of equal labels, and their sizes."""
+    sizes = np.unique(labels.to_coo()[1], return_counts=True)[1]
+    alone = int(np.count_nonzero(sizes == 1))
+    return {name: len(sizes), "largest": int(sizes.max(initial=0)), "of_one_vertex": alone}
+
+
+class Algorithms(TyperGroup):
+    """``lagpu run``: a command for each algorithm, made when it is used."""
+
+    prepare: Callable[[Any], Any] = staticmethod(lambda command: command)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the algorithms."""
+        return list(algorithms.__all__)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of an algorithm, or raise for another name."""
+        if cmd_name not in algorithms.__all__:
+            near = difflib.get_close_matches(cmd_name, algorithms.__all__, 1)
+            advice = f"Did you mean {near[0]}?" if near else "`lagpu list` shows all."
+            raise InvalidValue(f"run: there is no algorithm {cmd_name!r}. {advice}")
+        if cmd_name not in self.commands:
+            one = typer.Typer(add_completion=False, context_settings=_HELP)
+            importlib.import_module("lagpu.cli.general").add(cmd_name, one)
+            self.commands[cmd_name] = self.prepare(typer.main.get_command(one))
+        return self.commands[cmd_name]
+
+
+_algorithms = typer.Typer(
+    name="run",
+    cls=Algorithms,
+    invoke_without_command=True,
+    subcommand_metavar="ALGORITHM GRAPH",
+    context_settings=_HELP,
+)
+_algorithms.callback(help="Run any algorithm; `lagpu run ALGORITHM --help` shows its options.")(
+    show_help
+)
+app.add_typer(_algorithms)
+
+
 _SOURCE = value(str, REQUIRED, _START, "--source", "-s", **_VERTEX)
-_SEED = option(int, "Seed of a generated graph, and of the algorithm.", min=0)
+SEED = option(int, "Seed of a generated graph, and of the algorithm.", min=0)
 
 
 @_algorithm(
@@ -533,7 +605,7 @@ def pagerank(max_iter: int, **how: Any) -> Job:
     pieces=option(
         int, "Pieces of the grid that share a copy of the graph; by default the fewest.", min=1
     ),
-    seed=_SEED,
+    seed=SEED,
 )
 def bc(
     k: int | None,
@@ -639,9 +711,7 @@ def components(strong: bool, method: Method | None) -> Job:
         raise InvalidValue("--method: is for weak components. Leave out it or --strong.")
 
     def facts(labels: Vector) -> dict[str, Any]:
-        sizes = np.unique(labels.to_dense(), return_counts=True)[1]
-        alone = int(np.count_nonzero(sizes == 1))
-        return {"components": len(sizes), "largest": int(sizes.max()), "of_one_vertex": alone}
+        return groups(labels, "components")
 
     if strong:
         return Job("strongly_connected_components", facts, of_vertices=True)
@@ -757,7 +827,7 @@ def order() -> Job:
     return Job("topological_levels", facts)
 
 
-@_algorithm(seed=_SEED)
+@_algorithm(seed=SEED)
 def independent(seed: int | None) -> Job:
     """Find a maximal independent set of a graph."""
     return Job(

@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from lagpu.cli.commands import app
+from lagpu.cli.commands import Algorithms, app
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import children, files
 from lagpu.host.interrupt import INTERRUPTED, before_end, end, on_interrupt
@@ -88,14 +88,21 @@ def main(args: Sequence[str] | None = None) -> int:
 def _command() -> Any:
     """Return the commands; a grid that begins while one runs sees its options."""
     # In their help a flag, which takes no value, has no type.
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     context = command.make_context("lagpu", [], resilient_parsing=True)
-    for one in (command, *command.commands.values()):  # type: ignore[attr-defined]
+
+    def prepared(one: Any) -> Any:
         for option in one.get_params(context):
             if getattr(option, "is_flag", False):
                 option.metavar = ""
-    for one in command.commands.values():  # type: ignore[attr-defined]
-        one.invoke = functools.partial(_invoke, one.invoke)
+        if isinstance(one, Algorithms):
+            one.prepare = prepared  # type: ignore[method-assign]
+        elif one is not command:
+            one.invoke = functools.partial(_invoke, one.invoke)
+        return one
+
+    for one in (command, *command.commands.values()):
+        prepared(one)
     return command
 
 

@@ -35,7 +35,7 @@ _HEADINGS = {"farthest": "distance"}
 _VERDICTS = {None: "not requested (--check)", True: "passed", False: "FAILED"}
 # Options of several vertices, and facts whose values are vertices, or lists of these.
 _LISTS = ("--sources", "--targets")
-_VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle")
+_VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle", "cycle", "first_members")
 _APART = ("algorithm", "edges_kind", "warm", "load_ms", "ms", "backend", "checked", "versions")
 
 
@@ -130,7 +130,7 @@ class Command:
             with os_errors_named("--trace", trace_file):
                 self.write_trace(found, measured, trace_file)
         if step_file is not None:
-            steps = step(lambda: job.run(A, *start))
+            steps = step(lambda: self.call(A, *start))
             shown = {"graph": options.graph, "on": A.backend.name}
             html = page_of_runs({(): steps}, self.title(start), shown, what="--step")
             with os_errors_named("--step", step_file), replacing(step_file) as stream:
@@ -164,20 +164,27 @@ class Command:
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
         """Return the complete result of the algorithm and its milliseconds."""
         begin = time.perf_counter()
-        result = self.job.run(A, *start)
+        result = self.call(A, *start)
         if isinstance(result, Vector):  # the loop has counted the entries of a matrix
             result.wait()
         return result, (time.perf_counter() - begin) * 1e3
 
+    def call(self, A: Matrix, *start: Any) -> Any:
+        """Return the result of the algorithm."""
+        return self.job.run(A, *start)
+
+    def prove(self, A: Matrix, *found: Any) -> None:
+        """Raise `CheckFailed` if the last one, the result, is wrong."""
+        if self.job.prove is None:
+            PROOFS[self.job.algorithm](A, *found)
+        else:
+            self.job.prove(checkers, A, *found)
+
     def refusal(self, A: Matrix, start: tuple[Any, ...], result: Any) -> CheckFailed | None:
         """Return why the result is wrong, or None."""
-        job = self.job
-        with console.busy(f"checking {job.algorithm}"):
+        with console.busy(f"checking {self.job.algorithm}"):
             try:
-                if job.prove is None:
-                    PROOFS[job.algorithm](A, *start, result)
-                else:
-                    job.prove(checkers, A, *start, result)
+                self.prove(A, *start, result)
             except CheckFailed as error:
                 return error
         return None
@@ -213,9 +220,13 @@ class Command:
         console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
         if rankings:
             names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
-            table = FittingTable("vertex", *names)  # with further numbers of the same vertices
+            of_edges = any(isinstance(pairs[0][0], list) for pairs in rankings.values())
+            # With further numbers of the same vertices.
+            table = FittingTable("vertices" if of_edges else "vertex", *names)
             for pairs in zip(*rankings.values(), strict=True):
-                table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
+                place = pairs[0][0]
+                place = " ".join(map(str, place)) if of_edges else str(place)
+                table.add_row(place, *(_shown(number) for _, number in pairs))
             if table.row_count == TOP:
                 table.caption = f"the {TOP} largest"
             console.show(table)
