@@ -98,7 +98,7 @@ def _command() -> Any:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
         if isinstance(one, Algorithms):
-            one.prepare = prepared  # type: ignore[method-assign]
+            one.prepare = prepared
         elif one is not command:
             one.invoke = functools.partial(_invoke, one.invoke)
         return one
