@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
+import itertools
 import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from lagpu.errors import FileMissing, InvalidValue, LagpuError
 
+_COMPARED = 2000  # most names of a folder that are compared with that of a missing file
 _unfinished: set[Path] = set()
 _elsewhere: list[bool] = []  # not empty inside `nowhere`
 
@@ -112,6 +115,16 @@ def write_json(report: dict[str, Any], path: Path, what: str) -> None:
         return_or_write(path, json.dumps(report, indent=1) + "\n")
 
 
+def _nearest(path: Path) -> str:
+    """Return a question for the file of the nearest name in a folder, or advice."""
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        names = [entry.name for entry in itertools.islice(entries, _COMPARED)]
+        near = difflib.get_close_matches(path.name, names, 1)
+        if near:
+            return f"Did you mean {path.with_name(near[0])}?"
+    return "Check the name."
+
+
 @contextmanager
 def os_errors_named(what: str, path: Path) -> Iterator[None]:
     """Turn an error of the operating system into one of lagpu that names `what` and `path`."""
@@ -124,7 +137,7 @@ def os_errors_named(what: str, path: Path) -> Iterator[None]:
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
         if is_missing and what == "read":
-            raise FileMissing(f"read: there is no file {path}. Check the name.") from error
+            raise FileMissing(f"read: there is no file {path}. {_nearest(path)}") from error
         if is_missing and not path.parent.is_dir():
             missing = f"{what}: there is no folder {path.parent}. Create it first."
             raise FileMissing(missing) from error

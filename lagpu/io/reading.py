@@ -337,10 +337,10 @@ class Edges(NamedTuple):
         low, high = min(x.min() for x in ends), max(x.max() for x in ends)
         if not (low >= 0 and high < 2**53):  # FP64 has them all; this refuses NaN too
             raise Malformed
-        if table.dtype.kind == "f" and any((x % 1 != 0).any() for x in ends):
-            raise Malformed
         kind = np.int32 if high < 2**31 - 1 else np.int64
-        u, v = (x.astype(kind) for x in ends)
+        u, v = found = [x.astype(kind) for x in ends]
+        if any((x != y).any() for x, y in zip(ends, found, strict=True)):  # no whole number
+            raise Malformed
         return cls(u, v, *(table[:, place].copy() for place in places[2:]))
 
     def largest(self) -> int:

@@ -57,6 +57,16 @@ def test_content_decides_and_not_the_name(save):
     assert edges(read_cpu(save(gzip.compress(b"0 1\n", mtime=0), "a.mtx"))) == [(0, 1)]
 
 
+def test_a_misspelt_name_gets_the_nearest_one(tmp_path):
+    (tmp_path / "karate.txt").write_text("0 1\n")
+    for name in ("karat.txt", "Karate.txt", "kartae.txt"):
+        with pytest.raises(FileMissing, match=r"Did you mean .*karate\.txt\?$"):
+            read_cpu(tmp_path / name)
+    for path in (tmp_path / "enron.mtx", tmp_path / "none" / "karate.txt"):
+        with pytest.raises(FileMissing, match=r"Check the name\.$"):
+            read_cpu(path)
+
+
 def test_paths_that_are_no_file(tmp_path, save, monkeypatch):
     with pytest.raises(FileMissing, match="there is no file"):
         read_cpu(tmp_path / "none.txt")
