@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -167,6 +168,8 @@ def _usage(error: BaseException, words: Sequence[str]) -> str:
     known = words and words[0] in _command().commands
     parsed = f"lagpu {words[0]}" if known else "lagpu"
     command = parsed if context is None else context.command_path
+    if words and not known and Path(words[0]).is_file():
+        message = f"{words[0]} is a file, not a command. Write `lagpu info {words[0]}`"
     end = "" if message.endswith(("?", "!")) else "."
     return f"{message.rstrip('.')}{end} See `{command} --help`."
 

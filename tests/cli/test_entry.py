@@ -204,3 +204,11 @@ def test_the_time_of_loading(run, command):
         "ms to make or read the graph and bring it to cpu" in run(*command.split(), "-b", "cpu")[1]
     )
     assert json.loads(run(*command.split(), "-b", "cpu", "--json")[1])["load_ms"] > 0
+
+
+def test_a_file_in_place_of_a_command(run, tmp_path):
+    file = tmp_path / "g.txt"
+    file.write_text("0 1\n")
+    code, _, err = run(file)
+    assert code == 2
+    assert f"{file} is a file, not a command. Write `lagpu info {file}`. See" in err
