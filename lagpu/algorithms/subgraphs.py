@@ -183,17 +183,15 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
 def _listed(A: Matrix, key: Callable[[Array, Array], Array]) -> tuple[Vector, Vector]:
     """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key."""
-    # ``key(edge, value)`` is the key of each entry, from the number of its edge in the order of
-    # rows.
+    # ``key(edge, value)`` is the key of each entry; edges are numbered in the order of rows.
     i, j, values = A.select("offdiag").new().to_coo()
     low, high = np.minimum(i, j), np.maximum(i, j)
     by_rows = np.lexsort((i > j, high, low))
     edge = np.empty(len(i), np.int64)
     edge[by_rows] = np.arange(len(i)) // 2
     order = np.lexsort((i > j, edge, key(edge, values)))
-    begin, end = (
-        Vector.from_dense(x[order].astype(inputs.index_type(A).numpy), like=A) for x in (i, j)
-    )
+    kind = inputs.index_type(A).numpy
+    begin, end = (Vector.from_dense(x[order].astype(kind), like=A) for x in (i, j))
     return begin, end
 
 
