@@ -130,7 +130,7 @@ class Call:
 
     @property
     def has_lengths(self) -> bool:
-        """Whether weights are lengths, of which the shortest counts; else they are summed."""
+        """Whether weights are lengths, and the shortest counts; else they are summed."""
         return self.name in _OF_LENGTHS or any(row.graph == "weighted" for row in self.rows)
 
     def texts(self, values: dict[str, Any]) -> list[str]:
@@ -138,7 +138,7 @@ class Call:
         return [x for x in values if isinstance(self.kinds[x], str) and values[x] is not None]
 
     def arguments(self, A: Matrix, values: dict[str, Any], read: tuple[Any, ...]) -> dict[str, Any]:
-        """Return the arguments by name for the values of options, of which some are read."""
+        """Return the arguments by name for the values of options; some of these are read."""
         found = values | dict(zip(self.texts(values), read, strict=True))
         for x, y in found.items():
             if isinstance(y, tuple):  # indices and values
