@@ -564,9 +564,20 @@ def betweenness_estimate(
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
-    Two full Vectors, (n,), FP64, the centralities and their errors: 0 where all sources that count
-    were used, NaN where only one was used. Arguments and errors are those of
-    `betweenness_centrality`.
+    Parameters
+    ----------
+    A, k, normalized, endpoints, directed, seed, batch, pieces
+        As in `betweenness_centrality`.
+
+    Returns
+    -------
+    centrality, error : Vector, (n,), FP64
+        Full. The error is 0 where all sources that count were used, NaN where only one was used.
+
+    Raises
+    ------
+    InvalidValue, LimitExceeded
+        As `betweenness_centrality`.
 
     Notes
     -----
@@ -678,9 +689,21 @@ def edge_betweenness_centrality(
 ) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
-    The result is a Matrix, (n, n), FP64, with an entry for each entry of `A`; in an undirected
-    graph both entries of an edge have the sum of both directions. Arguments and errors are those of
-    `betweenness_centrality`.
+    Parameters
+    ----------
+    A, k, normalized, weight, directed, sources, targets, seed
+        As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
+        of both directions.
+
+    Returns
+    -------
+    Matrix, (n, n), FP64
+        An entry for each entry of `A`.
+
+    Raises
+    ------
+    InvalidValue, LimitExceeded
+        As `betweenness_centrality`.
 
     Notes
     -----

@@ -27,7 +27,8 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-    source : int, ``0 <= source < n``.
+    source : int
+        ``0 <= source < n``.
 
     Returns
     -------
@@ -58,8 +59,16 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
 def bfs_parents(A: Matrix, source: int) -> Vector:
     """Return each vertex's parent in some breadth-first tree from `source`.
 
-    As `bfs_levels`, in INT32, or INT64 if n > 2**31. The source is its own parent; a vertex that
-    cannot be reached has no entry. A vertex has any one of its possible parents.
+    Parameters
+    ----------
+    A, source
+        As in `bfs_levels`.
+
+    Returns
+    -------
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        The source is its own parent; a vertex that cannot be reached has no entry. A vertex has any
+        one of its possible parents.
 
     Notes
     -----
@@ -84,7 +93,15 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
 def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     """Return levels and parents of one breadth-first tree from `source`.
 
-    As `bfs_levels` and `bfs_parents` return them.
+    Parameters
+    ----------
+    A, source
+        As in `bfs_levels`.
+
+    Returns
+    -------
+    levels, parents : Vector, (n,)
+        As `bfs_levels` and `bfs_parents` return them.
 
     Examples
     --------
@@ -116,8 +133,21 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 def count_shortest_paths(A: Matrix, source: int) -> Vector:
     """Return the number of shortest paths from `source` to each vertex.
 
-    As `bfs_levels`, in FP64: 1 at the source. Counts are exact up to 2**53 and rounded, never
-    wrapped, beyond; `LimitExceeded` if one does not fit FP64, 1.8e308 or more.
+    Parameters
+    ----------
+    A, source
+        As in `bfs_levels`.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        1 at the source; no entry at a vertex that cannot be reached. Counts are exact up to
+        2**53 and rounded, never wrapped, beyond.
+
+    Raises
+    ------
+    LimitExceeded
+        If a count does not fit FP64, 1.8e308 or more.
 
     Notes
     -----
@@ -155,9 +185,22 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     """Return each vertex's distance in edges from each of some vertices.
 
-    Row r of the Matrix, (k, n), INT32, is the result of `bfs_levels` for ``sources[r]``, of k
-    distinct vertices. `DomainMismatch` if the sources are a set, which does not say which row
-    belongs to which source.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    sources : int or list of int
+        k distinct vertices.
+
+    Returns
+    -------
+    Matrix, (k, n), INT32
+        Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source, no entry at a
+        vertex that cannot be reached.
+
+    Raises
+    ------
+    DomainMismatch
+        If the sources are a set, which does not say which row belongs to which source.
 
     Notes
     -----
@@ -183,7 +226,16 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
 def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
     """Return each vertex's parent in a breadth-first tree from each of some vertices.
 
-    As `bfs_levels_multi`: row r is a result of `bfs_parents` for ``sources[r]``.
+    Parameters
+    ----------
+    A, sources
+        As in `bfs_levels_multi`.
+
+    Returns
+    -------
+    Matrix, (k, n), INT32, or INT64 if n > 2**31
+        Row r is a result of `bfs_parents` for ``sources[r]``: the source is its own parent, and a
+        vertex has any one of its possible parents.
 
     Examples
     --------
@@ -218,8 +270,16 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
 def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     """Return each vertex's distance in edges from the nearest of some vertices.
 
-    The `sources` are a vertex or distinct vertices. They have level 0 in the Vector, (n,), INT32; a
-    vertex that cannot be reached has no entry.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    sources : int or list of int
+        Distinct vertices.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        The sources have level 0; a vertex that cannot be reached has no entry.
 
     Examples
     --------
@@ -233,7 +293,18 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
 def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     """Return the levels of the vertices at most `k` edges from a source.
 
-    As `bfs_levels_joint`, up to the level `k`, 0 or more; no entry farther away.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    sources : int or list of int
+        Distinct vertices, which have level 0.
+    k : int
+        Radius, 0 or more.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        Levels ``0 .. k``; no entry farther away.
 
     Examples
     --------
@@ -247,8 +318,15 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
 def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
     """Return the vertices exactly `k` edges from the nearest source.
 
-    The `sources` are those of `bfs_levels_joint`. The result is a Vector, (n,), BOOL: True at these
-    vertices, no entry elsewhere.
+    Parameters
+    ----------
+    A, sources, k
+        As in `neighborhood`.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at these vertices; no entry elsewhere.
 
     Examples
     --------

@@ -88,15 +88,20 @@ def harmonic_centrality(
     nbunch : int or list of int, optional
         Distinct vertices; by default all.
     distance : bool
-        As in `closeness_centrality`, with its errors.
+        Whether values are lengths, 0 or more; else each edge counts 1.
     sources : int or list of int, optional
         Distinct vertices whose distances count; by default all.
 
     Returns
     -------
     Vector, (n,), FP64
-        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each requested
-        vertex.
+        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each
+        requested vertex.
+
+    Raises
+    ------
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -153,10 +158,25 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
 def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     """Return the distance from each vertex to the vertex farthest from it.
 
-    The result is a Vector, (n,), INT32, or with lengths INT64, or FP64 if they are floats, with an
-    entry for each of some distinct vertices `v`, by default all. With `weight` values are lengths,
-    0 or more; else each edge counts 1. `NoPath` if one of them does not reach every vertex, and the
-    errors of `closeness_centrality`.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    v : int or list of int, optional
+        Distinct vertices; by default all.
+    weight : bool
+        Whether values are lengths, 0 or more; else each edge counts 1.
+
+    Returns
+    -------
+    Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats
+        An entry for each requested vertex.
+
+    Raises
+    ------
+    NoPath
+        If one of them does not reach every vertex.
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -187,9 +207,24 @@ def _kind(A: Matrix, weight: bool) -> DType:
 def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the largest distance between two vertices.
 
-    The result is an int, or a float if the lengths are floats, up to a few roundings then, as the
-    bounds have some. `weight` is as in `eccentricity`, and so are the errors: `NoPath` if some
-    vertex does not reach another one, and `InvalidValue` if there is no vertex.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j; n > 0.
+    weight : bool
+        As in `eccentricity`.
+
+    Returns
+    -------
+    int, or float if the lengths are floats
+        The largest eccentricity; of float lengths up to a few roundings, as the bounds have some.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue
+        If there is no vertex, or as `closeness_centrality`.
 
     Notes
     -----
@@ -229,8 +264,20 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
 def radius(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the least distance from a vertex to the vertex farthest from it.
 
-    The result is an int, or a float if the lengths are floats. Arguments and errors are those of
-    `diameter`, the searches those of `eccentricity`.
+    Parameters
+    ----------
+    A, weight
+        As in `diameter`.
+
+    Returns
+    -------
+    int, or float if the lengths are floats
+        The least eccentricity.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -244,8 +291,20 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 def center(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is nearest.
 
-    The result is a Vector, (n,), BOOL, True where the eccentricity is the radius, no entry
-    elsewhere. Arguments and errors are those of `diameter`, the searches those of `eccentricity`.
+    Parameters
+    ----------
+    A, weight
+        As in `diameter`.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True where the eccentricity is the radius; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -259,7 +318,20 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is farthest.
 
-    As `center` where the eccentricity is the diameter, with the arguments of `diameter`.
+    Parameters
+    ----------
+    A, weight
+        As in `diameter`.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True where the eccentricity is the diameter; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -273,9 +345,16 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
 def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     """Return a large distance, and two vertices that far apart, by a few searches.
 
-    The first search is from `source`; vertices that it does not reach are ignored. The result is
-    three int, ``(length, begin, end)``: the distance from begin to end is at most the diameter, and
-    in a tree the diameter.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    source : int
+        The vertex of the first search; vertices that it does not reach are ignored.
+
+    Returns
+    -------
+    length, begin, end : int
+        The distance from `begin` to `end`: at most the diameter, and in a tree the diameter.
 
     Notes
     -----
@@ -612,7 +691,8 @@ def katz_centrality(
 
     Parameters
     ----------
-    A, max_iter, tol, weight : as in `eigenvector_centrality`.
+    A, max_iter, tol, weight
+        As in `eigenvector_centrality`.
     alpha : float
         Damping; it converges if alpha is below 1 over the largest eigenvalue of `A`.
     beta : float, Vector or dict
@@ -772,9 +852,16 @@ def _iteration(
 def degree_centrality(A: Matrix) -> Vector:
     """Return each vertex's share of the other vertices that an edge joins with it.
 
-    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. If
-    the pattern is symmetric the graph is undirected, and a self-loop counts twice; else edges in
-    and out count, so a share may be up to 2.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        If the pattern is symmetric an undirected graph, where a self-loop counts twice; else edges
+        in and out count, so a share may be up to 2.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
 
     Notes
     -----
@@ -795,8 +882,15 @@ def degree_centrality(A: Matrix) -> Vector:
 def in_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges into each vertex over the number of other vertices.
 
-    The result is a full Vector, (n,), FP64: ``degree / (n - 1)``, 1 if there is only one vertex. A
-    self-loop counts.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; a self-loop counts.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
 
     Examples
     --------
@@ -811,7 +905,15 @@ def in_degree_centrality(A: Matrix) -> Vector:
 def out_degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges out of each vertex over the number of other vertices.
 
-    As `in_degree_centrality`.
+    Parameters
+    ----------
+    A
+        As in `in_degree_centrality`.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        As `in_degree_centrality`.
 
     Examples
     --------

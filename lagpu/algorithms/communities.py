@@ -172,7 +172,8 @@ def louvain(
     A : Matrix, (n, n)
         Entries (i, j) and (j, i) of one value >= 0 are the edge between i and j and its weight;
         True counts 1.
-    weight, resolution : as in `modularity`.
+    weight, resolution
+        As in `modularity`.
     threshold : float
         A level ends when no gain above this is found.
     max_level : int, optional

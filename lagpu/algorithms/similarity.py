@@ -31,22 +31,27 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entries (i, j) and (j, i) of any values are the edge between i and j, and `InvalidValue` is
-        raised if there is but one; self-loops do not count.
+        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
+        count.
     pairs : Matrix, (n, n), or list of pairs of int, optional
         Entries of a matrix, or pairs (u, v) of vertices; by default all pairs of two vertices with
         a common neighbour, whose number may be the square of the largest degree.
     kind : str
-        With N(u) the neighbours of u and d(u) their number: "common_neighbors" ``|N(u) & N(v)|``;
-        "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine" ``|N(u) & N(v)| / sqrt(d(u) d(v))``;
-        "adamic_adar" and "resource_allocation" the sums of ``1 / log(d(w))`` and ``1 / d(w)`` over
-        the w in N(u) & N(v); "preferential_attachment" ``d(u) d(v)``. The "adamic_adar" of (v, v)
-        is infinite if a neighbour of v has no other.
+        With N(u) the neighbours of u and d(u) their number: "common_neighbors"
+        ``|N(u) & N(v)|``; "jaccard" ``|N(u) & N(v)| / |N(u) | N(v)|``; "cosine"
+        ``|N(u) & N(v)| / sqrt(d(u) d(v))``; "adamic_adar" and "resource_allocation" the sums of
+        ``1 / log(d(w))`` and ``1 / d(w)`` over the w in N(u) & N(v); "preferential_attachment"
+        ``d(u) d(v)``. The "adamic_adar" of (v, v) is infinite if a neighbour of v has no other.
 
     Returns
     -------
     Matrix, (n, n), FP64
         An entry for each pair, 0 if nothing is common.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -119,8 +124,17 @@ def _pairs(A: Matrix, pairs: Any) -> Matrix:
 def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of the edges of each vertex that have a reverse.
 
-    The result is a Vector, (n,), FP64, 0 to 1 for each of some distinct `nodes`, by default all,
-    that has an edge, in or out; a self-loop is its own reverse.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; a self-loop is its own reverse.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        0 to 1 for each requested vertex that has an edge, in or out.
 
     Notes
     -----
@@ -147,7 +161,20 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 def overall_reciprocity(A: Matrix) -> float:
     """Return the share of all edges that have a reverse; a self-loop has none.
 
-    The result is a float, 0 to 1. `InvalidValue` if there is no edge.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+
+    Returns
+    -------
+    float
+        0 to 1.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no edge.
 
     Examples
     --------
@@ -168,11 +195,25 @@ def overall_reciprocity(A: Matrix) -> float:
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
     """Return the Laplacian matrix ``D - A``, or ``D**-1/2 (D - A) D**-1/2``.
 
-    The result is a Matrix, (n, n), FP64, where D has the sums of the rows of `A` on its diagonal.
-    With `weight` values are weights; otherwise each edge counts 1. If `normalized`, rows and
-    columns are scaled by the roots of the sums of rows; those whose sum is 0 become empty.
-    `InvalidValue` if a weight is NaN or infinite, or the sum of a row is negative where its root is
-    needed.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j and its weight; True counts 1.
+    weight : bool
+        Whether values are weights; otherwise each edge counts 1.
+    normalized : bool
+        Whether rows and columns are scaled by the roots of the sums of rows; those whose sum is 0
+        become empty.
+
+    Returns
+    -------
+    Matrix, (n, n), FP64
+        D has the sums of the rows of `A` on its diagonal.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is NaN or infinite, or the sum of a row is negative where its root is needed.
 
     Notes
     -----

@@ -33,8 +33,23 @@ def sssp(
 ) -> Vector:  # fmt: skip
     """Return each vertex's distance from `source` over the weights of `A`.
 
-    As `bellman_ford`, with its arguments and errors; or, with a step `delta`, as `delta_stepping`,
-    which takes no limit and no target.
+    Parameters
+    ----------
+    A, source, limit, target
+        As in `bellman_ford`.
+    delta : float, optional
+        Step of `delta_stepping`, which takes no limit and no target; by default the algorithm is
+        `bellman_ford`.
+
+    Returns
+    -------
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        As `bellman_ford` returns it.
+
+    Raises
+    ------
+    CycleFound, InvalidValue
+        As `bellman_ford` and `delta_stepping`.
 
     Examples
     --------
@@ -131,10 +146,23 @@ def bellman_ford(
 def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source`, the nearest vertices first.
 
-    As `bellman_ford` for lengths of 0 or more. Vertices whose distances differ by at most `delta`
-    are relaxed together; by default it is eight times the largest weight over the mean degree
-    (docs/design/algorithms.md). `InvalidValue` if a weight is negative, NaN or infinite, or integer
-    lengths may exceed 64 bits.
+    Parameters
+    ----------
+    A, source
+        As in `bellman_ford`, but lengths are 0 or more.
+    delta : float, optional
+        Vertices whose distances differ by at most `delta` are relaxed together; by default eight
+        times the largest weight over the mean degree (docs/design/algorithms.md).
+
+    Returns
+    -------
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        As `bellman_ford` returns it.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
 
     Notes
     -----
@@ -191,7 +219,8 @@ def sssp_parents(
 
     Parameters
     ----------
-    A, source, delta, limit, target : as in `sssp`.
+    A, source, delta, limit, target
+        As in `sssp`.
 
     Returns
     -------
@@ -261,10 +290,23 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
 def path_weight(A: Matrix, path: Any) -> int | float:
     """Return the length of a path over the weights of `A`.
 
-    The result is an int, or a float if the weights are floats, for a list of vertices, each joined
-    to the next one; a vertex and an edge may occur again. The sum from the first edge to the last
-    one, rounded as in `sssp`; 0 for fewer than two vertices. `NoPath` if there is no edge between
-    two consecutive vertices.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j; True counts 1.
+    path : list of int
+        Vertices, each joined to the next one; a vertex and an edge may occur again.
+
+    Returns
+    -------
+    int, or float if the weights are floats
+        The sum from the first edge to the last one, rounded as in `sssp`; 0 for fewer than two
+        vertices.
+
+    Raises
+    ------
+    NoPath
+        If there is no edge between two consecutive vertices.
 
     Notes
     -----
@@ -341,9 +383,22 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 def floyd_warshall(A: Matrix) -> Matrix:
     """Return the distance between each two vertices; for small graphs.
 
-    Entry (i, j) of the Matrix, (n, n), INT64, or FP64 if the weights are floats, is the distance
-    from i to j, 0 on the diagonal; no entry without a path. Lengths may be negative; True counts 1.
-    `CycleFound` if there is a cycle of negative length, and the errors of `bellman_ford`.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j, which may be negative; True counts 1.
+
+    Returns
+    -------
+    Matrix, (n, n), INT64, or FP64 if the weights are floats
+        Entry (i, j) is the distance from i to j, 0 on the diagonal; no entry without a path.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle of negative length.
+    InvalidValue
+        As `bellman_ford`.
 
     Notes
     -----
@@ -535,7 +590,15 @@ def shortest_path(
 def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:
     """Return True if there is a path from `source` to `target`.
 
-    As `shortest_path`, with its arguments; True for a vertex and itself.
+    Parameters
+    ----------
+    A, source, target, method
+        As in `shortest_path`.
+
+    Returns
+    -------
+    bool
+        True for a vertex and itself.
 
     Examples
     --------

@@ -27,11 +27,19 @@ __all__ = [
 def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     """Return for each vertex the least vertex of its connected component.
 
-    The result is a Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if
-    and only if a path joins them along edges in either direction: the components of a directed
-    graph are the weak ones. By the `method` "fastsv" all components are found at once, by hooking
-    and shortcutting; by "bfs" by one breadth-first search each, for few components of small
-    diameter.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, in either direction: the components of a directed
+        graph are the weak ones.
+    method : str
+        "fastsv": all components at once, by hooking and shortcutting.
+        "bfs": one breadth-first search per component; for few components of small diameter.
+
+    Returns
+    -------
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        Two vertices have the same label if and only if a path joins them.
 
     Notes
     -----
@@ -80,8 +88,14 @@ def _one_by_one(A: Matrix) -> Vector:
 def strongly_connected_components(A: Matrix) -> Vector:
     """Return for each vertex the least vertex of its strongly connected component.
 
-    The result is a Vector, (n,), INT32, or INT64 if n > 2**31. Two vertices have the same label if
-    and only if each reaches the other.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+
+    Returns
+    -------
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        Two vertices have the same label if and only if each reaches the other.
 
     Notes
     -----
@@ -148,9 +162,17 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     """Return the sides of a bipartite graph, or an odd cycle of a graph that is not bipartite.
 
-    The sides are a Vector, (n,), INT32, or None: 0 or 1 at each vertex, 0 at the least one of a
-    component; every edge, in either direction, joins a 0 and a 1. The odd cycle is a list of its
-    vertices, or None; a self-loop is the shortest.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, in either direction.
+
+    Returns
+    -------
+    sides : Vector, (n,), INT32, or None
+        0 or 1 at each vertex, 0 at the least one of a component; every edge joins a 0 and a 1.
+    odd_cycle : list of int, or None
+        Vertices of a cycle of odd length, if there is one; a self-loop is the shortest.
 
     Notes
     -----
@@ -189,7 +211,15 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 def is_bipartite(A: Matrix) -> bool:
     """Return True if the vertices have two sides such that each edge joins one with the other.
 
-    True if `bipartite_sides` returns sides, False if it returns an odd cycle.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `bipartite_sides`.
+
+    Returns
+    -------
+    bool
+        True if `bipartite_sides` returns sides, False if it returns an odd cycle.
 
     Examples
     --------
@@ -246,9 +276,19 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
-    The result is a full Vector, (n,), INT32; an edge leads to a higher level, and level 0 has no
-    edge in. `CycleFound` if there is a cycle; its vertices are the attribute ``cycle`` of the
-    error.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        Full; an edge leads to a higher level, and level 0 has no edge in.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
 
     Notes
     -----
@@ -282,8 +322,19 @@ def topological_levels(A: Matrix) -> Vector:
 def topological_order(A: Matrix) -> Vector:
     """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
-    The result is a Vector, (n,), INT64, with the k-th vertex as entry k, sorted by level and then
-    by number. Errors are those of `topological_levels`.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+
+    Returns
+    -------
+    Vector, (n,), INT64
+        Entry k is the k-th vertex, sorted by level and then by number.
+
+    Raises
+    ------
+    CycleFound
+        As `topological_levels`.
 
     Examples
     --------
@@ -299,9 +350,18 @@ def topological_order(A: Matrix) -> Vector:
 def core_number(A: Matrix) -> Vector:
     """Return for each vertex the largest k such that it is in the k-core.
 
-    The result is a full Vector, (n,), INT32. The k-core is the largest subgraph in which every
-    vertex has degree >= k. Self-loops do not count; in a graph that is not symmetric edges in and
-    out do.
+    The k-core is the largest subgraph in which every vertex has degree >= k.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; self-loops do not count. The degree in a graph
+        that is not symmetric is the number of edges in and out.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        Full.
 
     Notes
     -----
@@ -333,9 +393,19 @@ def core_number(A: Matrix) -> Vector:
 def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -> Vector:
     """Return the vertices of the k-core.
 
-    The result is a Vector, (n,), BOOL, True at the vertices of the core, no entry elsewhere. By
-    default `k` is the largest with a core; `core_number` is the result of that function for `A`, so
-    that it is not computed again.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `core_number`.
+    k : int, optional
+        Least degree; by default the largest k with a core.
+    core_number : Vector, (n,), optional
+        The result of `core_number` for `A`, so that it is not computed again.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at the vertices of the core; no entry elsewhere.
 
     Examples
     --------
@@ -465,8 +535,21 @@ _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 def triangle_count(A: Matrix) -> int:
     """Return the number of triangles of an undirected graph.
 
-    Entries (i, j) and (j, i) of any values are the edge between i and j, and `InvalidValue` is
-    raised if there is but one; self-loops do not count.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
+        count.
+
+    Returns
+    -------
+    int
+        0 or more.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -486,8 +569,22 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
-    As `triangle_count`, for distinct `nodes`, by default all: the result is a Vector, (n,), INT64,
-    with an entry for each.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `triangle_count`.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), INT64
+        An entry for each requested vertex.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Examples
     --------
@@ -576,8 +673,22 @@ def average_clustering(
 ) -> float:
     """Return the mean clustering coefficient of vertices.
 
-    The result is a float, 0 to 1, with the arguments and errors of `clustering`; 0 if no vertex
-    counts. Vertices without a triangle count if `count_zeros`.
+    Parameters
+    ----------
+    A, nodes, weight
+        As in `clustering`.
+    count_zeros : bool
+        Whether to include vertices without a triangle.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 if no vertex counts.
+
+    Raises
+    ------
+    InvalidValue
+        As `clustering`.
 
     Examples
     --------
@@ -594,8 +705,16 @@ def average_clustering(
 def transitivity(A: Matrix) -> float:
     """Return the share of joined pairs among all pairs of a common neighbour; 0 if there are none.
 
-    The result is a float, 0 to 1. Of a directed graph, as in `clustering`, the pairs are ordered,
-    of vertices to which edges lead from a common one, as in NetworkX.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `clustering`; of a directed graph the pairs are ordered, of vertices to which edges
+        lead from a common one, as in NetworkX.
+
+    Returns
+    -------
+    float
+        0 to 1.
 
     Notes
     -----
@@ -621,9 +740,21 @@ def transitivity(A: Matrix) -> float:
 def triangle_centrality(A: Matrix) -> Vector:
     """Return the share of all triangles around each vertex: its own, and those of its neighbours.
 
-    The result is a full Vector, (n,), FP64: ``(sum of t(u) / 3 over v and its neighbours in
-    triangles, and of t(u) over its other neighbours) / triangles of the graph`` with t(u) the
-    triangles of u; 0 without triangles. `A` is as in `triangle_count`.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `triangle_count`.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
+        neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -655,7 +786,22 @@ def triangle_centrality(A: Matrix) -> Vector:
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of squares among those that the neighbours of each vertex could close.
 
-    As `triangles`, in FP64: an entry for each requested vertex, 0 where no square is possible.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `triangle_count`.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        An entry for each requested vertex; 0 where no square is possible.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----

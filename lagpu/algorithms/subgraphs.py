@@ -30,8 +30,23 @@ Array = np.ndarray[Any, Any]
 def k_truss(A: Matrix, k: int) -> Matrix:
     """Return the k-truss: the largest subgraph with each edge in k - 2 or more of its triangles.
 
-    The result is a Matrix, (n, n), with the entries of `A` in the truss; `k` is 0 or more, and `A`
-    as in `triangle_count`.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of any values are the edge between i and j; self-loops do not
+        count.
+    k : int
+        0 or more.
+
+    Returns
+    -------
+    Matrix, (n, n)
+        The entries of `A` that are in the truss.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -57,9 +72,18 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     """Return the vertices of the largest connected component.
 
-    The result is a Vector, (n,), BOOL, True at its vertices, no entry elsewhere: of components of
-    one size, that of the least vertex. If `strong`, the vertices of a component reach each other;
-    otherwise edges count both ways.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    strong : bool
+        Whether the vertices of a component reach each other; otherwise edges count both ways.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at its vertices, no entry elsewhere. Of components of one size, that of the least
+        vertex.
 
     Notes
     -----
@@ -139,8 +163,19 @@ def ego_graph(
 def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     """Return how many other vertices are at most `k` edges from each vertex.
 
-    The result is a Vector, (n,), INT64, with an entry for each of some distinct `nodes`, by default
-    all; `k` is 0 or more.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    k : int
+        Radius, 0 or more.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), INT64
+        An entry for each requested vertex.
 
     Notes
     -----
@@ -213,11 +248,24 @@ def _rank(values: Array) -> Array:
 def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     """Return a spanning tree of least weight of each component of an undirected graph.
 
-    The result is a Matrix, (n, n), with the entries of `A` in the forest. Entries (i, j) and (j, i)
-    of one value are the edge between i and j and its weight, of any sign; self-loops do not count.
-    Of edges of one weight the first in the order of rows is preferred, so there is one answer. With
-    `maximum` the trees are those of largest weight. `InvalidValue` if an entry has no reverse of
-    the same value, or is NaN.
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of one value are the edge between i and j and its weight, of any
+        sign; self-loops do not count.
+    maximum : bool
+        Whether the trees are those of largest weight.
+
+    Returns
+    -------
+    Matrix, (n, n)
+        The entries of `A` that are in the forest. Of edges of one weight the first in the order of
+        rows is preferred, so there is one answer.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

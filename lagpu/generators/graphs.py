@@ -28,7 +28,15 @@ _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 
 
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
-    """Return a `rows` x `cols` grid graph; vertex ``r * cols + c`` is at row r, column c."""
+    """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Shape of the grid, each at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
     u, v = grid_links("grid2d", rows, cols, backend)
     return undirected(u, v, rows * cols).matrix(backend)
 
@@ -44,28 +52,64 @@ def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, 
 
 
 def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the path 0, 1, ..., n - 1, if `directed` with the edges i -> i + 1 alone."""
+    """Return the path 0, 1, ..., n - 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    directed : bool
+        Only the edges i -> i + 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i[:-1], i[1:], n, directed).matrix(backend)
 
 
 def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the cycle 0, 1, ..., n - 1, 0 of n >= 3 vertices, in one direction if `directed`."""
+    """Return the cycle 0, 1, ..., n - 1, 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 3.
+    directed : bool
+        Only the edges i -> i + 1 and n - 1 -> 0.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i, np.roll(i, -1), n, directed).matrix(backend)
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
-    """Return the star of n vertices whose centre is vertex 0."""
+    """Return the star whose centre is vertex 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
     require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
     return undirected(np.zeros(n - 1, np.int32), leaves, n).matrix(backend)
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
-    """Return the complete graph of n vertices, with an edge between each two."""
+    """Return the complete graph, in which every vertex is joined to every other.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
     degree = count("complete", "n", n, 1) - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
     rows = np.tile(np.arange(degree, dtype=np.int32), n).reshape(n, degree)
@@ -79,9 +123,18 @@ def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:
 
 
 def mycielskian(k: int, *, backend: Place = None) -> Matrix:
-    """Return Mycielski's triangle-free graph of chromatic number k >= 2.
+    """Return Mycielski's triangle-free graph of chromatic number k.
 
-    It has ``3 * 2**(k - 2) - 1`` vertices, as ``mycielskianK`` in the SuiteSparse collection.
+    Parameters
+    ----------
+    k : int
+        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+
+    Notes
+    -----
+    Sizes equal those of ``mycielskianK`` in the SuiteSparse collection.
     Source: Mycielski 1955, Sur le coloriage des graphes.
     """
     n, m = 2, 1
@@ -102,15 +155,33 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     """Return a Graph500 Kronecker graph.
 
     Each of ``edge_factor * 2**scale`` edges is drawn bit by bit with the probabilities of the
-    specification (0.57, 0.19, 0.19, 0.05), and the ``2**scale`` vertices, 0 <= scale <= 31, are
-    relabelled by a random permutation. Self-loops and repeated edges are dropped, as kernel 1 of
-    the specification may, so the graph has fewer edges; the order of edge tuples, which the
-    specification shuffles, has no meaning. `InvalidValue` if a number is out of range,
-    `OutOfMemory` if the graph does not fit.
+    specification (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation.
+    Self-loops and repeated edges are dropped, as kernel 1 of the specification may, so the graph
+    has fewer edges; the order of edge tuples, which the specification shuffles, has no meaning.
 
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` vertices, 0 <= scale <= 31.
+    edge_factor : int
+        Edges drawn per vertex.
+    seed : int
+        The same seed gives the same graph.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is out of range.
+    OutOfMemory
+        If the graph does not fit; raised before anything is allocated.
+
+    Notes
+    -----
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
-    and Faloutsos 2004). Random numbers are those of `lagpu.generators.edges`, so graphs differ from
-    the reference code, and are the same on every backend. On a GPU the device makes them.
+    and Faloutsos 2004). Random numbers are those of `lagpu.generators.edges`, so graphs differ
+    from the reference code, and are the same on every backend. On a GPU the device makes them.
     """
     return _drawn("kronecker", KroneckerEdges, scale, edge_factor, seed, backend)
 
@@ -118,8 +189,14 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 
-    The arguments are those of `kronecker`. Source: the graph Urand of the GAP benchmark suite
-    (Beamer, Asanovic, Patterson 2015).
+    Parameters
+    ----------
+    scale, edge_factor, seed, backend
+        As in `kronecker`, with the same result and errors.
+
+    Notes
+    -----
+    Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
     return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
 
@@ -127,8 +204,16 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a directed graph of exactly m edges, every such set of edges with equal chance.
 
-    It has n vertices, 0 <= m <= n (n - 1), and no self-loops. Source: the model G(n, m) of Erdos
-    and Renyi 1959.
+    Parameters
+    ----------
+    n, m : int
+        Vertices and edges, 0 <= m <= n (n - 1).
+    seed, backend
+        As in `kronecker`, with the same errors.
+
+    Notes
+    -----
+    The model G(n, m) of Erdos and Renyi 1959. The matrix has no self-loops.
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)
@@ -171,8 +256,15 @@ def _keys(edges: Edges, draws: int) -> Array:
 def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a road-like graph: a k x k grid from which a random fifth of the links is removed.
 
-    With a mean number of edges, `chain`, from 2 on each link is a chain of random length, as
-    between the junctions of a real road network, so that few pairs have many shortest paths.
+    Parameters
+    ----------
+    k : int
+        Side of the grid, at least 1.
+    chain : int
+        Mean number of edges of a link. From 2 on each link is a chain of random length, as between
+        the junctions of a real road network, so that few pairs have many shortest paths.
+    seed, backend
+        As in `kronecker`, with the same errors.
     """
     mean = count("road", "chain", chain, 1)
     _require_chains("road", count("road", "k", k, 1) ** 2, 2 * _KEPT, mean, backend)
@@ -185,9 +277,17 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph of degree 4 with a chain of random length in place of an edge.
 
-    There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains of `chain` edges on average
-    for each. As a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of
-    levels where chains are long.
+    As a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of levels
+    where chains are long.
+
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains for each.
+    chain : int
+        Mean number of edges of a chain, at least 1.
+    seed, backend
+        As in `kronecker`, with the same errors.
     """
     mean = count("chains", "chain", chain, 1)
     n, draws = _random_size("chains", scale, 2)
@@ -200,8 +300,14 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a path of hubs, each with half as many leaves as the hub before, in random order.
 
-    Nearly all edges are at a few vertices, as in a trace of a network's packets. Of n vertices the
-    first, 0, 1, ..., are the `hubs`, 1 <= hubs <= n.
+    Nearly all edges are at a few vertices, as in a trace of a network's packets.
+
+    Parameters
+    ----------
+    n, hubs : int
+        Vertices, and those on the path, 1 <= hubs <= n; the hubs are vertices 0, 1, ...
+    seed, backend
+        As in `kronecker`, with the same errors.
     """
     n = count("hubs", "n", n, 1)
     hubs = count("hubs", "hubs", hubs, 1, n)
@@ -237,7 +343,12 @@ def _chained(u: Array, v: Array, n: int, mean: int, draw: np.random.Generator) -
 def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return the Delaunay triangulation of random points in the unit square.
 
-    There are ``2**scale`` points, 2 <= scale <= 31.
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` points, 2 <= scale <= 31.
+    seed, backend
+        As in `kronecker`, with the same errors.
     """
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 

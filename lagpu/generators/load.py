@@ -97,10 +97,21 @@ def from_spec(
 ) -> Matrix:
     """Return the graph that a text specifies.
 
-    The text is such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
-    The seed of a random graph is by default that of the generator. `InvalidValue` if there is no
-    such kind of graph, or its numbers are wrong; the message lists the kinds. `OutOfMemory` if the
-    graph does not fit.
+    Parameters
+    ----------
+    text : str
+        A text such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
+    seed : int, optional
+        The seed of a random graph; by default that of the generator.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
+    OutOfMemory
+        If the graph does not fit.
     """
     name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)
