@@ -59,7 +59,7 @@ def kept(form, A, suffix):
     except InvalidValue:
         return False
     loops = any(i == j for i, j, _ in entries(A))
-    if suffix in (".el", ".wel") and not A.nvals:
+    if suffix in (".el", ".wel", ".e") and not A.nvals:
         return False
     return not (suffix in (".graph", ".metis") and loops)
 

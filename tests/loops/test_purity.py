@@ -79,7 +79,7 @@ BODIES = {
     ),
     "a branch on a value": (
         "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
-        "is not a w << call statement",
+        "a line of the body reads a value on the host",
         [4],
     ),
     "a branch inside an expression": (
@@ -134,7 +134,7 @@ BODIES = {
     ),
     "a counter whose name had a value before": (
         "i = 7\nfor i in loop(times=3):\n    x << x.apply(binary.plus, right=i)",
-        "computes with the counter i",
+        GENERATED,
         [4],
     ),
     "a line that writes nothing": (

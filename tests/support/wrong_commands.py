@@ -106,7 +106,7 @@ graph.txt -s 0 --delta inf; graph.txt -s 0 --delta x; negative.txt -s 0; weight_
 --tol 1e-300 --max-iter 1000000000; --alpha 1 --tol 1e-300 --max-iter 1000000000000; --seed 1
 """,
     "bc graph.txt -b cpu": """
---sources 0; --sources -1; --sources 4; --sources x; --sources 99999999999999999999; --batch 0
+--sources -1; --sources 4; --sources x; --sources 99999999999999999999; --batch 0
 --batch -1; --batch x; --batch 4; --batch 99999999999999999999999; --sources 2 --batch 3; --seed 1
 """,
     "components graph.txt -b cpu": """

@@ -39,6 +39,7 @@ from lagpu.operations import RecordedBody, Rejection, Statements, Until
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
+_MOST_KERNELS = 64  # launches that a matrix keeps; then it begins again
 RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 #: What an assignment writes, as kernels number it.
@@ -182,6 +183,8 @@ def grid_search(
     if why:
         return Rejection(why)
     if rule is None and body.on_places is not None:
+        if len(A.kernels) >= _MOST_KERNELS:  # each record that is gone has left a plan
+            A.kernels.clear()
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
         recorded: Any = body.statements
         recorded.record.found[search_again] = body.on_places
