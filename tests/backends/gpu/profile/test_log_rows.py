@@ -311,8 +311,12 @@ def test_the_variant_that_logs_is_compiled_apart(place):
 def test_untraced_kernels_have_no_log(place, monkeypatch):
     asked, parents_of = [], {"kernel": kernels.kernel, "from_source": kernels.from_source}
     from lagpu.backends.gpu.fused import search_grid
+    from lagpu.backends.gpu.fused.program import run as program_run
     from lagpu.backends.gpu.fused.program import text
 
+    # Other tests of this process may have left the programs of these loops.
+    monkeypatch.setattr(sys.modules["lagpu.loops.loop"], "_known", {})
+    monkeypatch.setattr(program_run, "kept_programs", lambda *of: [])
     for module, name in ((search_grid, "kernel"), (text, "from_source")):
 
         def recorded(*args, name=name, **macros):
