@@ -146,7 +146,7 @@ class Batches:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """See `protocol.Batches`."""
+        """Compile kernels in the background; `NotCompiled` is raised where one is missing."""
         token = in_background.set(not WAITS)
         try:
             yield
