@@ -69,8 +69,9 @@ def test_answers_are_those_of_networkx(backend, draw):
         args = filled(given, G, other, H := H or G.copy())
         if interface.can_run(name, (G, *args), {}) is not True:
             continue
-        wanted = outcome(lambda a=args: function(G, *a, backend="networkx"))
-        with lagpu.use(backend):
+        # modularity_matrix divides 0 by 0 in a graph without edges
+        with np.errstate(invalid="ignore"), lagpu.use(backend):
+            wanted = outcome(lambda a=args: function(G, *a, backend="networkx"))
             found = outcome(lambda a=args: function(G, *a, backend="lagpu"))
         if found is not NotImplementedError:
             weight = next((x for x in given if x in ("w", "sign")), None)
