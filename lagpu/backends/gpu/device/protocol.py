@@ -120,7 +120,7 @@ class CheckedLaunch:
             for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
             if name in fixed
         }
-        named = {*fixed, *each}
+        named, self.each = {*fixed, *each}, len(each)
         self.varying = (*[name for name in kernel.names if name not in named], *each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
@@ -130,8 +130,11 @@ class CheckedLaunch:
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
         self.last, self.repeats = new, True
 
-    def again(self, values: Sequence[Array | Scalar]) -> None:
-        """Run it with the arguments of the last call, except these of `each`; see `repeats`."""
+    def again(self, values: list[Any]) -> None:
+        """Run it with the arguments of the last call, except these of `each`; see `repeats`.
+
+        The list may be changed.
+        """
         self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
