@@ -109,6 +109,7 @@ class Packed:
         slots = [kernel.slots[k] for k in order]
         codes, split = [SLOT[slot[1] or slot[2]] for slot in slots], len(names) - len(fixed)
         buffer: Any = np.zeros(max(1, len(names)), np.uint64)
+        self.buffer = buffer
         known = [
             0 if x is None else x.data.ptr if slot[1] else x
             for x, slot in zip(fixed, slots[split:], strict=True)
@@ -233,6 +234,7 @@ _PLACES = 256  # notifications on the way at once; one more than that is read by
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES, _ROUNDS = 100, 1000  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
+_UNASKED = 1024  # a part of the memory for which the driver, which takes long, is not asked
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
 
@@ -255,7 +257,10 @@ class CudaDevice(Device):
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._capability = int(self._device.compute_capability)
-        self._context = cuda.driver.ctxGetCurrent()
+        self.unasked = int(self._device.mem_info[1]) // _UNASKED
+        self._current_context = cuda.driver.ctxGetCurrent
+        self._current_stream = cuda.get_current_stream
+        self._context = self._current_context()
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
@@ -264,7 +269,7 @@ class CudaDevice(Device):
         self.cluster_blocks = blocks_of_cluster(self._capability)
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
-        self._stream: tuple[int, int] | None = None  # the last one, see `enter`
+        self._stream: Any = None  # the last one, see `enter`
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
@@ -288,12 +293,11 @@ class CudaDevice(Device):
         Work goes to the thread's current stream, by default the same for all. Workspaces and
         counters serve every stream, so the first work on another one waits for all before it.
         """
-        cuda = self.xp.cuda
-        if cuda.driver.ctxGetCurrent() != self._context:
+        if self._current_context() != self._context:
             self._device.use()
-            cuda.driver.ctxSetCurrent(self._context)
-        stream = cuda.get_current_stream().ptr
-        now = stream, threading.get_ident() if stream == _PER_THREAD else 0
+            self.xp.cuda.driver.ctxSetCurrent(self._context)
+        stream = self._current_stream().ptr
+        now = (stream, threading.get_ident()) if stream == _PER_THREAD else stream
         if now != self._stream:
             if self.lasting:
                 self._wait_for_loops()

@@ -130,6 +130,13 @@ class CheckedLaunch:
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
         self.last, self.repeats = new, True
 
+    def run_with(self, values: list[Any]) -> None:
+        """Do what a call does, with the arguments of `varying` in their order; see `again`."""
+        if self.repeats and not self.device.observers:
+            self.again(values)
+        else:
+            self(dict(zip(self.varying, values, strict=True)))
+
     def again(self, values: list[Any]) -> None:
         """Run it with the arguments of the last call, except these of `each`; see `repeats`.
 
@@ -165,6 +172,7 @@ class Device(Protocol):
     dynamic_shared_bytes: int  #: Most bytes of shared memory that a launch can have.
     #: Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
     cluster_blocks: int
+    unasked: int = 0  #: Bytes of a new vector for which the driver, which takes long, is not asked.
     #: What the libraries under the device raise when it fails, besides MemoryError.
     errors: tuple[type[Exception], ...] = ()
     #: Called by a thread that has taken the lock, before it uses the device.

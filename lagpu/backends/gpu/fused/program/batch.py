@@ -72,9 +72,9 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, and
-        #: the share.
-        self._lines: dict[Any, tuple[int, bool, float]] = {}
+        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, the
+        #: share, and whether all else has stamps.
+        self._lines: dict[Any, tuple[int, bool, float, bool]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: What came again last, by the keys of its lines.
