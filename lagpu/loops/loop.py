@@ -177,7 +177,7 @@ class KnownLoop:
                 handles.append(found.data)
             else:
                 return None
-        return handles if len(set(map(id, handles))) == len(handles) else None
+        return handles if len({*map(id, handles)}) == len(handles) else None
 
     def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""

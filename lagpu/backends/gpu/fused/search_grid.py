@@ -237,6 +237,8 @@ class _Plan:
         # Whether the frontier's values are stored.
         self.keep = not iso and (self.sums or body.reads[0] or self.stops)
         self.ready: tuple[Workspace, CheckedLaunch] | None = None  # of a search without a log
+        # Whether a search from one vertex leaves nothing but its outputs, if these were empty.
+        self.plain = not (self.stops or self.keep)
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -292,6 +294,21 @@ class GridSearch(KernelLoop):
         if log is not None:
             result, seen = log.words, None
         num_sources, source = f.nvals, f.single
+        plain = source >= 0 and not added and not [x for x in targets if x.known != 0]
+        if prepared is not None and plan.plain and plain and depths is None:
+            given = [
+                *(None, None, None, f.number, source, 1, None, None), int(body.assigns_first), 1,
+                (1 << len(targets)) - 1, NO_LIMIT, result,
+            ]  # fmt: skip
+            for x in targets:
+                x.to_blank()
+                given += x.values, x.words
+
+            def settle_plainly() -> None:
+                f.set_empty()
+                f.counters.allocate_ahead(targets)
+
+            return functools.partial(prepared.run_with, given), settle_plainly
         sources, source_values = (None, None) if source >= 0 else f.listed()
         excluded = None
         if body.excluded.nvals:
