@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -20,6 +20,7 @@ from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
 from lagpu.core.recorder import (
+    Observer,
     Recorder,
     blocking,
     current_observer,
@@ -150,16 +151,20 @@ class KnownLoop:
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
-        self._likes = [(name, *_like(found)) for name, found in named]
+        own = [is_unbound(name, code, {}) for name, _ in named]  # variables of the function
+        self._likes = [(name, its, *_like(x)) for (name, x), its in zip(named, own, strict=True)]
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, what, shape in self._likes:
-            found = local[name] if name in local else lookup(name, local, outer)
-            if name not in local and is_unbound(name, self._code, local):
+        for name, is_own, kind, what, shape in self._likes:
+            if name in local:
+                found = local[name]
+            elif is_own and is_unbound(name, self._code, local):
                 return None
+            else:
+                found = lookup(name, local, outer)
             if kind is None:
                 if found is not what:
                     return None
@@ -172,7 +177,7 @@ class KnownLoop:
                 handles.append(found.data)
             else:
                 return None
-        return handles if len(set(map(id, handles))) == len(handles) else None
+        return handles if len({*map(id, handles)}) == len(handles) else None
 
     def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""
@@ -182,7 +187,7 @@ class KnownLoop:
             used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
             if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
                 return False
-        shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
+        shapes = [shape for *_, kind, _, shape in self._likes if kind is not None]
         self.record = ops.Record(statements, handles, shapes)
         return True
 
@@ -324,7 +329,7 @@ def loop(
     if times is not None:
         times = integer(times, "loop: times", 0)
     queue.flush()
-    ends = _Until(until_empty, until_unchanged, times, until)
+    ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
     watched = ends.watched
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
@@ -419,7 +424,7 @@ class _Until(NamedTuple):
         empty = None if self.empty is None else self.empty.data
         unchanged = None if self.unchanged is None else self.unchanged.data
         holds = None if self.holds is None else self.holds.data
-        return ops.Until(empty, unchanged, self.times, done, holds)
+        return ops.new(ops.Until, (empty, unchanged, self.times, done, holds))
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -623,20 +628,21 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
-    observer, batches = current_observer(), backend.capabilities.batches
-    beside = batches.beside() if batches is not None and _in_while.get() else nullcontext()
-    with backend.lock, beside:  # what a plan has found holds until the loop has run
-        if observer is not None:
-            loop = observer.run_loop(backend, plan)
+    observer = current_observer() or _UNOBSERVED
+    with backend.lock:  # what a plan has found holds until the loop has run
+        if _in_while.get():
+            with backend.capabilities.batches.beside():
+                loop = observer.run_loop(backend, plan)
         else:
-            loop = plan()
-            if not isinstance(loop, ops.Rejection):
-                loop.run()
+            loop = observer.run_loop(backend, plan)
     if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
         return False
     backend.last_loop = f"{loop.name}: {loop.why}"
     return True
+
+
+_UNOBSERVED = Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
