@@ -262,12 +262,9 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
   bool looks = !*hit && done < count;
   if (looks && count - done > kHub && put_off(block, i64(begin) + done, i64(begin) + count, j))
     looks = false;
-  // The fewer vertices are left, the more lanes look for each, but no more than are needed for all
-  // of its predecessors.
+  // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
-    const u32 left = bit_popc(rest), most = rest >> lane_id() & 1 ? count - done : 0;
-    u32 width = left == 1 ? 32 : left == 2 ? 16 : 8;
-    while (left > 32 / width && !warp_any(most > kBatch * width / 2)) width /= 2;
+    const u32 left = bit_popc(rest), width = left == 1 ? 32 : left == 2 ? 16 : 8;
     u32 mine = rest;  // from the vertex of this lane's team on
     for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
     const u32 from = mine ? bit_ffs(mine) - 1 : 0;
