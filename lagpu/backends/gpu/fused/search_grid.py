@@ -17,7 +17,14 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
-from lagpu.backends.gpu.ops.planner import SearchRule, alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import (
+    NO_DELTA,
+    SearchRule,
+    alpha_of,
+    beta_of,
+    delta_of,
+    gamma_of,
+)
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
@@ -352,7 +359,7 @@ class GridSearch(KernelLoop):
                 # the words are of every search on this matrix
                 depths[:] = [device.copy_of(result[:1])]
             if log is not None:
-                kind, alpha, beta, _ = self._numbers(space)
+                kind, alpha, beta, *_ = self._numbers(space)
                 why = functools.partial(why_level, f.size, kind, alpha, beta)
                 log.ran(SearchRows(body.statements, had, why))
 
@@ -372,13 +379,13 @@ class GridSearch(KernelLoop):
         space: Workspace | None = A.cache.get(place)
         return space or A.kept(place, lambda: Workspace(*forms))
 
-    def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
-        """Return the rule's constant, alpha, beta, and gamma: 0 where a rule counts all edges."""
+    def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float, float]:
+        """Return the rule's constant, alpha, beta, gamma (0: it counts all edges), and delta."""
         if self._rule is None:
             alpha = alpha_of(space.degree, self._body.A.shape[0], self.plan.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
-            return "kByEdges", alpha, beta_of(self.plan.sums), gamma
-        return *self._rule[:3], 0.0
+            return "kByEdges", alpha, beta_of(self.plan.sums), gamma, delta_of(self.plan.sums)
+        return *self._rule[:3], 0.0, NO_DELTA
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         body, product = self._body, self._body.product
@@ -397,7 +404,7 @@ class GridSearch(KernelLoop):
         (successors, predecessors), body = self._forms(), self._body
         A, iso, device = body.A, self.plan.iso, self.device
         n = A.shape[0]
-        kind, alpha, beta, gamma = self._numbers(space)
+        kind, alpha, beta, gamma, delta = self._numbers(space)
         looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
         ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
@@ -421,7 +428,8 @@ class GridSearch(KernelLoop):
             **unused_outputs(len(body.assignments)),
             # A frontier that one block searches alone is not counted among those visited.
             solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
-            alpha=alpha, beta=beta, gamma=gamma, visited=visited, words_a=words_a, words_b=words_b,
+            alpha=alpha, beta=beta, gamma=gamma, delta=delta, visited=visited,
+            words_a=words_a, words_b=words_b,
             found_in=space.found_in() if self.plan.sums else None,
             **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,
             near=near, ranked_idx=ranks.idx, rank=ranks.rank, counts=ranks.words,

@@ -26,12 +26,19 @@ LONG_SEARCH_DEGREE = 8.0
 #: Mean degree up to which a cluster of thread blocks searches frontiers of thousands of vertices:
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
-_DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
+#: Mean degree from which a pull without a hit looks at very many predecessors.
+DENSE_DEGREE = 128.0
 # The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
 # and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
+# Vertices a unit of alpha where products add up, and the most: a push's atomics leave the L2 cache
+# with more (by the model in docs/design/planner.md, 2026-11-28).
+_SUMS_IN_CACHE, _SUMS_ALPHA = 1 << 19, 14.0
 # Of the mean degree behind an edge: what a pushed one finds in Kronecker graphs (2026-11-26).
 _FOUND_BEHIND = 0.3
+
+#: The delta of a rule that does not ask how a frontier grows.
+NO_DELTA = 1e30
 
 #: Frontier density from which ``density`` pulls (Artiles and Saeed 2021, section III C).
 PULL_DENSITY = 0.10
@@ -84,16 +91,15 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
     searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3. In a matrix of few vertices and
     many edges, few warps have all of a pull's work.
 
-    If a pull `sums`, it looks at all edges, so that it is dearer: with its own alpha the slowest
-    path count of mycielskian17 takes 0.42 ms and not 3.18. A `wide` push of many edges finds words,
-    which a list's counter does not hold up.
+    If a pull `sums`, it looks at all edges, so that alpha is the cost of a pushed edge alone. A
+    `wide` push of many edges finds words, which a list's counter does not hold up.
     """
+    if sums:
+        return max(1.0, min(n / _SUMS_IN_CACHE, _SUMS_ALPHA))
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
-    if sums:
-        return 2.0 if degree >= _DENSE_DEGREE else 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))
-    return max(4.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= _DENSE_DEGREE else alpha
+    return max(1.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= DENSE_DEGREE else alpha
 
 
 def beta_of(sums: bool) -> float:
@@ -103,6 +109,16 @@ def beta_of(sums: bool) -> float:
     is pulled to its end (docs/design/speed.md).
     """
     return 64.0 if sums else 1024.0
+
+
+def delta_of(sums: bool) -> float:
+    """Return delta: a search pulls only if its next frontier may have 1 / delta of the edges left.
+
+    That many leave it if they grow as they did last (`grows` in search/grid_push.cuh). After a pull
+    it pushes again where 2 delta times what it found is less than what may still be found. Pulls
+    that add up look at all edges, whatever they find.
+    """
+    return NO_DELTA if sums else 4.0
 
 
 def gamma_of(alpha: float, degree: float, behind: float) -> float:
