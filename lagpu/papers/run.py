@@ -381,7 +381,9 @@ class _Graphs:
             if A is None:
                 A = self.matrix(graph)
             first = next(iter(self._tested.values()), None)
-            made = Tested.of(graph.name, A, roots, self._request.seed, first and first.host)
+            made = Tested.of(
+                graph.name, A, roots, self._request.seed, first.host if first else None
+            )
             made.clock = _CLOCK
             self._tested[roots] = made
             if not first and is_spec(source) and not is_random(source):
