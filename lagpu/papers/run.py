@@ -432,6 +432,8 @@ class _Work:
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
+        if not _has_gpus(graphs.place):
+            self.missing.setdefault(f"a GPU: times on {graphs.place.name} judge no claim")
         if experiment.energy:
             try:
                 self._counter = EnergyCounter(graphs.place)
@@ -513,8 +515,6 @@ class _Work:
             except (BackendUnavailable, NotSupported) as error:
                 why = str(error).removeprefix("--peers: ")
                 self.missing.setdefault(f"{variant.name}: {why}")
-        if not _has_gpus(place):
-            self.missing.setdefault(f"a GPU: times on {place.name} judge no claim")
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
             self.missing.setdefault(
                 f"kernels: the {place.name} backend has none; its directions replace them, so "

@@ -250,7 +250,7 @@ def test_what_is_not_there_yet_is_named(sim):
     (part,) = found["experiments"]
     assert refusals == []
     assert [row["variant"] for row in part["rows"]] == ["thread", "lagpu"]
-    future, argument, plan, no_gpu = part["missing"]
+    no_gpu, future, argument, plan = part["missing"]
     assert no_gpu == "a GPU: times on sim judge no claim"
     assert future == "future: the sim backend has no kernel push_time"
     assert argument == "argument: the sim backend has no kernel pull_scalar:7"
