@@ -372,34 +372,32 @@ class _Graphs:
         return _grid_of(graph, self.place) if graph.pieces else self.place
 
     def matrix(self, graph: PaperGraph) -> Matrix:
-        """Return the matrix, under a limit of memory without anything kept beside it."""
-        source = str(self.source(graph))
+        """Return the matrix."""
         if self._A is None:
-            place = self.place_of(graph)
+            source, place = str(self.source(graph)), self.place_of(graph)
             self._say(f"{graph.name}: loading {source}")
             gc.collect()
             self.before = used_bytes(place) if place.device else 0
             self._again = functools.partial(load, source, place, seed=self._request.seed)
             self._A = self._again()
-        elif self._request.memory is not None:
-            self._A = None  # with what variants before have left at it, which would count
+        return self._A
+
+    def clear(self) -> None:
+        """Drop what variants have left at the matrix, if it would count in a limit of memory."""
+        if self._request.memory is not None:
+            self._A = None
             gc.collect()
             self._A = self._again()
-        return self._A
 
     def tested(self, graph: PaperGraph, roots: int) -> Tested:
         """Return a graph with some roots and the results so far."""
         if roots not in self._tested:
-            A, source = self._A, str(self.source(graph))
-            if A is None:
-                A = self.matrix(graph)
-            first = next(iter(self._tested.values()), None)
-            made = Tested.of(
-                graph.name, A, roots, self._request.seed, first.host if first else None
-            )
+            A, source = self.matrix(graph), str(self.source(graph))
+            host = next((known.host for known in self._tested.values()), None)
+            made = Tested.of(graph.name, A, roots, self._request.seed, host)
             made.clock = _CLOCK
             self._tested[roots] = made
-            if not first and is_spec(source) and not is_random(source):
+            if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
                 symmetric = made.host.facts.symmetric or None
                 again = CSC(A.nrows, A.ncols, *made.host.columns, symmetric=symmetric)
@@ -488,6 +486,8 @@ class _Work:
             if len(found[runner]) < turn:
                 continue  # it failed in the turn before
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
+            if runner.place is not None:
+                graphs.clear()
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
                     one = self._measured(graph, tested, runner, turn)
