@@ -141,7 +141,7 @@ class Counted:
 # matrices differ, with the same types and shapes, all checks would pass again; so the new
 # handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
-_known: dict[tuple[int, int], KnownLoop] = {}
+_known: dict[tuple[int, int, bool], KnownLoop] = {}
 
 
 class KnownLoop:
@@ -197,9 +197,14 @@ def _like(x: Any) -> tuple[Any, ...]:
     return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
-def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded."""
-    known = _known.get((id(frame.f_code), frame.f_lineno))
+def find_known(
+    frame: FrameType, backend: Backend, is_while: bool = False
+) -> ops.RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if one like it was recorded.
+
+    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
+    """
+    known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
     handles = known.handles(frame, backend)
@@ -207,8 +212,9 @@ def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
 
 
 def keep_known(
-    frame: FrameType, line: int, backend: Backend, body: LoopBody, statements: list[Statement]
-) -> None:
+    frame: FrameType, line: int, is_while: bool,
+    backend: Backend, body: LoopBody, statements: list[Statement],
+) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
     if body.counter or body.written or body.scalar:
         return
@@ -223,7 +229,7 @@ def keep_known(
         return
     if len(_known) >= _MOST:
         _known.clear()
-    _known[id(frame.f_code), line] = known
+    _known[id(frame.f_code), line, is_while] = known
 
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
@@ -361,7 +367,7 @@ def loop(
     if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
-    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    learn = partial(keep_known, frame, frame.f_lineno, False, backend, body)
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
@@ -688,7 +694,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
         return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
-    recorded = find_known(frame, backend)
+    recorded = find_known(frame, backend, True)
     found = read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return _LATER
@@ -713,7 +719,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
     """Run the rest of a loop that was not recorded before."""
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
-    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)
     for turn in _record_and_run(backend, ends, body, True, None, learn):
         if found.counter:
             local[found.counter] = found.counted(start, turn)
