@@ -80,9 +80,9 @@ def outcome(text, suffix, options):
     return A.shape, A.dtype, sorted(map(repr, values)), ids.dtype, ids.tolist()
 
 
-@given(case=cases(), line=st.sampled_from([64, 1 << 17]), piece=st.sampled_from([40, 1 << 24]))
-def test_both_readers_say_the_same(case, line, piece):
-    suffix, text, options = case
+@given(case=cases(), sizes=st.sampled_from([(64, 64), (64, 1 << 24), (1 << 17, 1 << 24)]))
+def test_both_readers_say_the_same(case, sizes):
+    (suffix, text, options), (line, piece) = case, sizes
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_LINE", line)
         patch.setattr(reading, "PIECE", piece)
