@@ -70,7 +70,7 @@ def _arcs(text: bytes, form: str) -> Edges:
             raise Malformed
         if numbers.dtype.kind == "f" and _ODD_END.search(rows):
             raise Malformed
-        return Edges.of(numbers, width)
+        return Edges.of(numbers.T, width)
 
     return reading.by_line(text, edges, lambda line: f"is no line `{form}` of numbers of 64 bits")
 
