@@ -52,7 +52,7 @@ def check_remoteness(
     wanted_of = np.arange(n) if vertices is None else vertices
     chosen = proof.vertices(wanted_of, f"vertices {vertices} are not within")
     proof.refuse(0, np.isin(np.arange(n), chosen) & ~present, lambda v: "no value")
-    edges = proof.edges if of == "eccentricity" else proof.edges.turned
+    edges = proof.edges if of == "eccentricity" else proof.edges.reversed
     wanted = np.zeros(n)
     for v, (distance, others) in zip(given, _distances(edges, given, weight), strict=True):
         reaching, total = int(others.sum()) - 1, float(others @ distance)
@@ -395,9 +395,9 @@ def check_pagerank(
     def weights(e: Edges) -> Array:
         return e.lengths.astype(float) if weight else np.ones(len(e.begin))
 
-    largest = edges.turned.at_ends(weights, np.maximum, 0.0)
+    largest = edges.reversed.at_ends(weights, np.maximum, 0.0)
     largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
-    out = edges.turned.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
+    out = edges.reversed.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
     jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
     lost_to = np.zeros(n) if dangling is False else _probabilities(proof, dangling, jump)
     stays = out > 0
@@ -507,7 +507,7 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
     """
     proof = Proof("check_hits", VECTOR_RULES, A, values=True)
     along, out = _products(proof.edges, weight)
-    against, into = _products(proof.edges.turned, weight)
+    against, into = _products(proof.edges.reversed, weight)
     norm = max(out, into)
     ways = (("hub", against, along), ("authority", along, against))
     for x, (name, second, first) in zip(found, ways, strict=True):
@@ -532,7 +532,7 @@ def _products(edges: Slices, weight: bool) -> tuple[Callable[[Array], Array], fl
     def product(x: Array) -> Array:
         return edges.at_ends(lambda e: weights(e) * x[e.begin], np.add, 0.0)
 
-    out = edges.turned.at_ends(lambda e: np.abs(weights(e)), np.add, 0.0)
+    out = edges.reversed.at_ends(lambda e: np.abs(weights(e)), np.add, 0.0)
     return product, float(out.max(initial=0))
 
 
@@ -563,7 +563,7 @@ def check_degree_centrality(
 
         return edges.at_ends(counted, np.add, 0)
 
-    into, out = ends(proof.edges), ends(proof.edges.turned)
+    into, out = ends(proof.edges), ends(proof.edges.reversed)
     both = into + (ends(proof.edges, loops=True) if proof.edges.symmetric else out)
     wanted = {"in": into, "out": out, "all": both}[kind] / max(n - 1, 1) if n > 1 else np.ones(n)
     proof.refuse(0, _differ(found, wanted, 1e-15), lambda v: f"{found[v]}, not {wanted[v]}")

@@ -129,8 +129,8 @@ class Slice:
         return sp.csc_array(arrays, shape=self.shape).tocsr()
 
     @cached_property
-    def turned(self) -> Slice:
-        """The same edges with begin and end exchanged; it shares memory with `by_rows`."""
+    def reversed(self) -> Slice:
+        """The same edges in the other direction; it shares memory with `by_rows`."""
         rows, values = self.by_rows, self.values
         if values is not None:
             order: Any = (np.arange(len(values)), self.row_idx, self.col_ptr)
@@ -198,7 +198,7 @@ class Slices:
     """All edges of a graph of n vertices, in one slice or in those of a grid's pieces.
 
     `own` has the slices of this process by the number of the piece; a slice of all edges is that
-    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if edges are turned.
+    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if edges are reversed.
     Every process of the grid calls the same methods, and gets the same from them.
     """
 
@@ -209,9 +209,9 @@ class Slices:
         self.known_symmetric: bool | None = None
 
     @property
-    def turned(self) -> Slices:
-        """The same edges with begin and end exchanged."""
-        own = {piece: of_piece.turned for piece, of_piece in self.own.items()}
+    def reversed(self) -> Slices:
+        """The same edges in the other direction."""
+        own = {piece: of_piece.reversed for piece, of_piece in self.own.items()}
         return Slices(self.n, own, self.parts, 1 - self._ends)
 
     @classmethod
@@ -469,8 +469,8 @@ class Proof:
 
     @property
     def ways(self) -> list[Slices]:
-        """The edges and, if the graph is directed, the same edges turned."""
-        return [self.edges] if self.edges.symmetric else [self.edges, self.edges.turned]
+        """The edges and, if the graph is directed, the same edges reversed."""
+        return [self.edges] if self.edges.symmetric else [self.edges, self.edges.reversed]
 
     def fail(self, rule: int, fault: str) -> NoReturn:
         """Raise `CheckFailed` for a broken rule."""

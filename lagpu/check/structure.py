@@ -69,7 +69,7 @@ def _strong(edges: Slices, label: Array) -> Array:
 
 def _both_ways(edges: Slices, roots: Array) -> Array:
     """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
-    return np.asarray((edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n))
+    return np.asarray((edges.search(roots) <= edges.n) & (edges.reversed.search(roots) <= edges.n))
 
 
 def _united(crossing: Slices, label: Array) -> Array:

@@ -553,7 +553,7 @@ class GridBackend:
     def is_symmetric(self, A: GridHandle) -> bool:
         if A.symmetric is not None:
             return A.symmetric
-        found = self.isequal(A, self.pieces.turned(A))
+        found = self.isequal(A, self.pieces.transpose(A))
         self.pieces.change(lambda: A.knows(found))
         return found
 

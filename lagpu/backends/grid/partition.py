@@ -328,7 +328,7 @@ class GridHandle:
 
     __slots__ = (
         "__weakref__", "copies", "count", "dtype", "number", "parts", "shape", "symmetric",
-        "turned",
+        "transpose",
     )  # fmt: skip
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
@@ -342,7 +342,7 @@ class GridHandle:
         #: The entries of the whole where that needs no message: of a new vector, and of one entry.
         self.count: int | None = None
         self.symmetric: bool | None = None  #: Whether the matrix equals its transpose, once known.
-        self.turned: GridHandle | None = None  #: The transpose, once an operation has needed it.
+        self.transpose: GridHandle | None = None  #: The transpose, once an operation has needed it.
         #: The copy on each sub-cluster of one device, by its number, where there was room.
         self.copies: dict[int, Handle] = {}
         #: For each local piece its part, a handle of its place: of a vector the entries, of a
@@ -366,7 +366,7 @@ class GridHandle:
         """Remember whether the matrix equals its transpose, which is then not needed."""
         self.symmetric = symmetric
         if symmetric:
-            self.turned = None
+            self.transpose = None
 
 
 def become_all(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:

@@ -300,16 +300,16 @@ class Pieces:
             return sum(known)
         return int(self.engine.sum([place.nvals(x.parts[k]) for k, _, place in self]))
 
-    def turned(self, A: GridHandle) -> GridHandle:
+    def transpose(self, A: GridHandle) -> GridHandle:
         """Return the transpose, distributed by its own shape; the matrix remembers it."""
         if A.symmetric:
             return A
-        if A.turned is not None:
-            return A.turned
+        if A.transpose is not None:
+            return A.transpose
         given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
-        turned = self.sent(given, A.dtype, A.shape[::-1])
-        self.change(lambda: setattr(A, "turned", turned))
-        return turned
+        made = self.sent(given, A.dtype, A.shape[::-1])
+        self.change(lambda: setattr(A, "transpose", made))
+        return made
 
     # ---- entries
     def entries(self, x: GridHandle) -> list[Entries]:
@@ -318,7 +318,7 @@ class Pieces:
         return [by.indexed(p, entries_of(place, x.parts[k], ndim)) for k, p, place in self]
 
     def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
-        """Send each number of a list to the piece in `owners`; return what local pieces receive."""
+        """Send each row of the lists to the piece in `owners`; return what local pieces receive."""
         parts = [
             dict(enumerate(cut(lists, owner, self.engine.size)))
             for lists, owner in zip(given, owners, strict=True)
@@ -328,7 +328,7 @@ class Pieces:
     def sent(
         self, given: Sequence[Entries], dtype: DType, shape: Shape, by: Layout | None = None
     ) -> GridHandle:
-        """Return the object of entries that any piece has; no two have the same index."""
+        """Send entries to their owners; return the object of them. No two have the same index."""
         by = by or self.layout(shape)
         received = self.routed(given, [by.owner(*indices) for *indices, _ in given])
         parts = [
@@ -537,8 +537,7 @@ def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
     return joined
 
 
-# ---- Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out
-# sources.
+# ---- Sub-clusters: groups of pieces with a copy of the graph each, which divide the sources.
 #
 # A group has some pieces of a process, or some processes. Paper: Bernaschi and others 2018,
 # section 4.2.

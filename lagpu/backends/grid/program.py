@@ -277,7 +277,7 @@ class GridProgram:
             return ()
         pieces, A = self._pieces, cast(Any, s.operation.matrix)
         if not s.operation.product.transpose:
-            A = pieces.turned(A)
+            A = pieces.transpose(A)
         (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
         if not has_tables:
             return cast(Sequence[Handle], A.parts)

@@ -726,7 +726,7 @@ class GridLoop:
         body: Any = self._body
         if not body.product.transpose:
             product = body.product._replace(transpose=True)
-            body = body._replace(A=self._pieces.turned(body.A), product=product)
+            body = body._replace(A=self._pieces.transpose(body.A), product=product)
         return cast(match.SearchBody, body)
 
     def _learn(self, body: match.SearchBody) -> tuple[_Space, Kind]:

@@ -67,7 +67,7 @@ def local_products(
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
-        A, product = pieces.turned(A), product._replace(transpose=True)  # sums stay in the pieces
+        A, product = pieces.transpose(A), product._replace(transpose=True)  # sums stay in the pieces
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
     position = product.semiring.multiply.positional
@@ -111,7 +111,7 @@ def multiply_selection(pieces: Pieces, op: ops.MultiplySelection, s: Statement) 
 
 def selection_to_matrix(pieces: Pieces, op: ops.SelectionToMatrix, s: Statement) -> list[Operation]:
     made = _selection(pieces, op.indices, op.nrows)
-    found = pieces.turned(made) if op.transposed else made
+    found = pieces.transpose(made) if op.transposed else made
     return [ops.Assign(part) for part in found.parts]
 
 
@@ -126,7 +126,7 @@ def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridHandle:
 
 def kronecker(pieces: Pieces, op: ops.Kronecker, s: Statement) -> list[Operation]:
     """Combine each part of A with all of B; the blocks of A's entries are sent to their owners."""
-    A = pieces.turned(op.left) if op.transposed[0] else op.left
+    A = pieces.transpose(op.left) if op.transposed[0] else op.left
     B: GridHandle = op.right
     right, transposed = whole(pieces, B, "kronecker"), (False, op.transposed[1])
     p, q = reversed(B.shape) if op.transposed[1] else B.shape
@@ -166,7 +166,7 @@ def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
 def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
     left, right = (
-        pieces.turned(x) if transposed else x
+        pieces.transpose(x) if transposed else x
         for x, transposed in zip((op.left, op.right), op.transposed, strict=True)
     )
     straight = op._replace(transposed=(False, False))
@@ -197,7 +197,7 @@ def reads_indices(op: Operation) -> bool:
 
 # ---- Indexing: entries are sent to the owners of their places in the result
 def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
-    x = pieces.turned(op.operand) if op.transposed else op.operand
+    x = pieces.transpose(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
     by, own = pieces.layout(s.out.shape), pieces.layout(x.shape)
     if _in_place(lists, own, by):

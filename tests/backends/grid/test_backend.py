@@ -274,13 +274,13 @@ def test_a_transpose_is_made_once_and_forgotten_when_the_matrix_is_written():
     place, _ = own_grid(3)
     A, u = Few(place, 33).A, Few(place, 33).u
     first = semiring.plus_times(A @ u).new()
-    turned = A.data.turned
+    turned = A.data.transpose
     again = semiring.plus_times(A @ u).new()
     assert turned is not None
-    assert A.data.turned is turned
+    assert A.data.transpose is turned
     assert first.isequal(again)
     A << A.apply("ainv")
-    assert A.data.turned is None
+    assert A.data.transpose is None
     assert semiring.plus_times(A @ u).new().isequal(first.apply("ainv").new())
 
 
@@ -291,7 +291,7 @@ def test_a_symmetric_matrix_is_its_own_transpose():
     assert not A.is_symmetric
     assert S.is_symmetric
     semiring.plus_times(S @ Few(place, 33).u).new()
-    assert S.data.turned is None
+    assert S.data.transpose is None
 
 
 def test_values_are_replaced_in_the_order_in_which_they_are_read(place):

@@ -215,7 +215,7 @@ def test_pieces_know_what_is_behind_edges_of_the_whole_matrix(pieces, symmetric)
     i, j, _ = A.to_coo()
     algorithms.bfs_levels(A, int(i[0]))
     walks = np.bincount(j, minlength=n) @ np.bincount(i, minlength=n)  # into a vertex, and out
-    spaces = [fused._Space.of(x) for x in (A.data, A.data.turned) if x is not None]
+    spaces = [fused._Space.of(x) for x in (A.data, A.data.transpose) if x is not None]
     (space,) = [space for space in spaces if space is not None]
     assert space.behind == walks / A.nvals
     assert space.targets == len(np.unique(j))

@@ -61,7 +61,7 @@ def test_a_piece_sends_to_its_row_and_its_column_alone(grid):
     if columns > 1:  # else the transpose is sent
         assert [len(partners) for partners in engine.partners] == [most] * engine.size
     else:
-        assert o.A.data.turned is not None
+        assert o.A.data.transpose is not None
 
 
 @pytest.mark.parametrize("grid", GRIDS)

@@ -238,9 +238,9 @@ def test_a_transpose_is_remembered_by_all_or_none():
             first.execute = fail
         with pytest.raises(OutOfMemory):
             semiring.plus_times(o.A @ o.u).new()
-        assert o.A.data.turned is None
+        assert o.A.data.transpose is None
         semiring.plus_times(o.A @ o.u).new()
-        return o.A.data.turned is not None
+        return o.A.data.transpose is not None
 
     assert on_grids(3, program, place=CpuBackendOfItsOwn) == [True] * 3
 
