@@ -191,8 +191,8 @@ class Queue:
         self._first: Any = None  # the line of the first one
         self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
-        self._seen: dict[Any, int] = {}  # how often each line's statement has come
-        self._same: dict[Any, Any] = {}  # by what the backend knows each line's statement again
+        #: How often each line's statement has come, then by what the backend knows it again.
+        self._seen: dict[int, Any] = {}
         self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
     def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
@@ -201,26 +201,26 @@ class Queue:
         `site` is the caller's frame, or that of a function of lagpu that the author's line has
         called; or a number that is the same for each run of a statement known to be repeated.
         """
-        waits = self.statements
         if backend is None:  # a number for a scalar
             backend = self.backend
-            if backend is None or not waits:
+            if backend is None or not self.statements:
                 return False
         batches, place = backend.capabilities.batches, site
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
-            if type(site) is not int:
-                place = id(site.f_code), site.f_lasti, 0
-                if self._seen.get(place, -1) < HOT:
+            if type(site) is int:
+                same = self._seen.get(site)
+            else:
+                place = id(site.f_code) + site.f_lasti
+                same = self._seen.get(place, -1)
+                if type(same) is int and same < HOT:
                     place = self._hot(site)
+                    same = self._seen.get(place)
             if place is not None:
-                same = self._same.get(place)
-                line = batches.line(s, same)
+                line = batches.line(s, same if type(same) is tuple else None)
                 if line is not None and line[-1] is not same:
-                    if len(self._same) >= _MOST_SITES:
-                        self._same.clear()
-                    self._same[place] = line[-1]
-        if line is None and not waits:
+                    self._note(place, line[-1] or HOT)
+        if line is None and not self.statements:
             return False
         with self._lock:
             waits, sites = self.statements, self._sites
@@ -251,15 +251,14 @@ class Queue:
             return False
         if not self.statements:
             if place == self._alone:  # it has waited for nothing
-                if type(place) is tuple:
-                    self._seen[place] = HOT - _AGAIN
+                self._note(place, HOT - _AGAIN)
                 return False
             self.backend, self._thread, self._first = backend, get_ident(), place
             self._room = 1.0
             self._sites.clear()
         return True
 
-    def _hot(self, frame: FrameType, inside: int = 0) -> tuple[int, int, int] | None:
+    def _hot(self, frame: FrameType, inside: int = 0) -> int | None:
         """Return the place of the author's statement, or None if it has not come often.
 
         A line of the author's may run several, from other places inside lagpu.
@@ -268,28 +267,34 @@ class Queue:
         while (code := id(found.f_code)) in self._ours:
             inside = 31 * inside + found.f_lasti
             found = found.f_back
-        site = code, found.f_lasti, inside
+        site = code + found.f_lasti  # inside the code object
+        if inside:
+            site = hash((site, inside))
         if site not in self._seen and found.f_globals.get("__name__", "").startswith("lagpu.core."):
             self._ours.add(code)
             inside = 31 * inside + found.f_lasti
             return None if found.f_back is None else self._hot(found.f_back, inside)
         return site if self._comes(site) else None
 
-    def _comes(self, site: tuple[int, int, int]) -> bool:
+    def _comes(self, site: int) -> bool:
         """Count a place; return whether it has come often."""
         seen = self._seen.get(site, 0)
-        if seen < HOT:
-            if len(self._seen) >= _MOST_SITES:
-                self._seen.clear()
-            self._seen[site] = seen + 1
-        return seen >= HOT
+        if type(seen) is not int or seen >= HOT:
+            return True
+        self._note(site, seen + 1)
+        return False
+
+    def _note(self, site: int, seen: Any) -> None:
+        if len(self._seen) >= _MOST_SITES:
+            self._seen.clear()
+        self._seen[site] = seen
 
     def ends(self, frame: FrameType, x: Any) -> bool:
         """Run the rest of a loop ``while x.nvals:`` whose condition `frame` has tested often.
 
         Return False if it is none, or has to be left to Python.
         """
-        site = id(frame.f_code), frame.f_lasti, 0
+        site = id(frame.f_code) + frame.f_lasti
         if not self._comes(site):
             return False
         waits = max(end(frame, x) for end in ending)

@@ -77,8 +77,8 @@ class Batches:
         self._lines: dict[Any, tuple[int, bool, float, bool]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
-        #: What came again last, by the keys of its lines.
-        self._again: dict[tuple[int, ...], _Again] = {}
+        #: What came again last, by its first line, its last one and how many there are.
+        self._again: dict[tuple[int, int, int], _Again] = {}
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
@@ -135,32 +135,31 @@ class Batches:
         enter, observers = self._counters.device.enter, self._counters.device.observers
         if enter is not None:  # it runs in this thread
             enter()
-        key = tuple(map(_KEY, lines))
+        key = lines[0][0], lines[-1][0], len(lines)
         again = self._again.get(key)
         try:
-            if again is None or observers or not again.fits(lines, counted):
-                program = self._plan(key, statements, lines, counted)
-                if program is None:
-                    return False
-                again = program.again(lines, counted)
-                if again is None:
-                    program.run()
-                    return True
-                if len(self._again) >= MOST_PROGRAMS:
-                    self._again.clear()
-                self._again[key] = again
-            again.run(lines, counted)
+            if again is not None and not observers and again.runs(lines, counted):
+                return True
+            program = self._plan(statements, lines, counted)
+            if program is None:
+                return False
+            again = program.again(lines, counted)
+            if again is None:
+                program.run()
+                return True
+            if len(self._again) >= MOST_PROGRAMS:
+                self._again.clear()
+            self._again[key] = again
+            return again.runs(lines, counted)
         except MemoryError:  # it has done nothing
             return False
-        return True
 
     def _plan(
-        self, key: tuple[int, ...], statements: Statements,
-        lines: Sequence[BatchLine], counted: Any,
-    ) -> Batch | None:  # fmt: skip
+        self, statements: Statements, lines: Sequence[BatchLine], counted: Any
+    ) -> Batch | None:
         """Return the program of such statements; None if there is none, or none yet."""
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
-        known, counts = self._of(key, statements, lines, named, counted)
+        known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None
         known.came += 1
         if not known.writes or known.came <= AFTER:
@@ -190,11 +189,11 @@ class Batches:
             in_background.reset(token)
 
     def _of(
-        self, kinds: tuple[int, ...], statements: Statements,
+        self, statements: Statements,
         lines: Sequence[BatchLine], named: list[Any], counted: Any,
     ) -> tuple[_Known, bool]:  # fmt: skip
         """Return what is known of batches alike, and whether they write `counted`."""
-        ids = [*map(id, named), id(counted)]
+        kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
             return last[1:]
@@ -334,26 +333,28 @@ class _Again:
     def __init__(self, kept: _Kept, lines: Sequence[BatchLine], counted: Any, counts: bool) -> None:
         self._kept, self._counts = kept, counts
         self._same, self._counted = [*map(_SAME, lines)], counted and counted.stamp
-        #: The first line that writes each vector.
+        #: The first line that writes each vector, and the line and place of each number.
         self._writes = [*{id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}.values()]
+        numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
+        self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
-    def fits(self, lines: Sequence[BatchLine], counted: Any) -> bool:
-        """Whether it is the last launch of its program, and that of these lines."""
-        same = self._kept.again is self and self._same == [*map(_SAME, lines)]
-        return same and self._counted == (counted and counted.stamp)
-
-    def run(self, lines: Sequence[BatchLine], counted: Any) -> None:
+    def runs(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run these lines; False if the last launch of the program was that of others."""
         kept = self._kept
-        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
-        each: list[Any] = [numbers[k] for k in kept.program.arguments.places]
+        if kept.again is not self or self._same != [*map(_SAME, lines)]:
+            return False
+        if self._counted != (counted and counted.stamp):
+            return False
+        each: list[Any] = [lines[k][2][place] for k, place in self._numbers]
         for k in self._writes:
             lines[k][1][0].changes()
         if not self._counts:  # the kernel writes no notification
             kept.launch.again([*each, None, None, 0])
-            return
+            return True
         heard, counts = kept.device.notification(), kept.counters.take(3)
         kept.launch.again([*each, counts, heard.memory, heard.serial])
         counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+        return True
 
 
 class Batch(KernelLoop):
