@@ -468,6 +468,8 @@ PLAIN = frozenset((int, float))
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     number = right if left is None else left
+    if number is None and type(op) is UnaryOp:
+        return _of_one(op, dtype)
     if (
         type(op) is BinaryOp
         and type(number) in PLAIN
