@@ -236,7 +236,7 @@ class Queue:
             self._lines.append(line)
             self._room -= line[3]
             if self._room <= 0:
-                self.flush()
+                self._flush()
         return True
 
     def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:
@@ -246,7 +246,7 @@ class Queue:
             others = backend is not self.backend or self._thread != get_ident()
             again = came == _REPEATED or (came > 0 and place == self._first)
             if not joins or again or others:
-                self.flush()
+                self._flush()
         if not joins or self._is_shared:
             return False
         if not self.statements:
@@ -312,16 +312,32 @@ class Queue:
         If one of them raises, it is as if the program had ended there. An interrupt, which comes
         after all of them in the program, is raised when they have run.
         """
-        if not self.statements:
+        if self.statements:
+            with self._lock:
+                self._flush(counted)
+
+    def _flush(self, counted: Handle | None = None) -> None:
+        """Do what `flush` does, in a thread that has the lock."""
+        backend, lines = self.backend, self._lines
+        if backend is None or not lines:  # another thread has run them
             return
-        with self._lock, uninterrupted():
+        self._is_shared = self._is_shared or self._thread != get_ident()
+        self._alone = self._first if len(lines) == 1 else None
+        if len(lines) > 1:
+            device = backend.device
+            with backend.lock:
+                device.began = False
+                try:
+                    backend.capabilities.batches.again(lines, counted)
+                finally:  # before the launch an interrupt leaves them waiting
+                    if device.began:
+                        self.statements, self._lines = [], []
+            if not self.statements:
+                return
+        with uninterrupted():
             taken, self.statements = self.statements, []
             lines, self._lines = self._lines, []
-            if taken:
-                self._is_shared = self._is_shared or self._thread != get_ident()
-                self._alone = self._first if len(taken) == 1 else None
-                assert self.backend is not None
-                run_statements(self.backend, taken, lines, counted)
+            run_statements(backend, taken, lines, counted)
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""

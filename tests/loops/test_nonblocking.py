@@ -716,6 +716,54 @@ def test_an_interrupt_comes_when_all_have_run(place, monkeypatch):
     assert (w.get(3), x.get(3)) == (3, 6)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_of_a_launch_that_comes_again(place, monkeypatch, when):
+    """Nothing runs twice, and what had not run waits for the next value that is read."""
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.get(1)
+
+    for k in range(4):
+        assert body() == 1 + 2 * (k + 1)
+    launch = place.device.prepared_launch
+    again = launch.again
+
+    def interrupted(self, values):
+        if when == "before":
+            signal.raise_signal(signal.SIGINT)
+        again(self, values)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(launch, "again", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        body()
+    assert bool(recorder.queue.statements) == (when == "before")
+    monkeypatch.setattr(launch, "again", again)
+    assert x.get(1) == 11
+    assert body() == 13
+
+
+def test_a_launch_that_finds_no_memory_runs_by_itself(place, monkeypatch):
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.nvals, x.get(1)
+
+    def fails(*_):
+        raise MemoryError
+
+    for k in range(4):
+        assert body() == (70, 1 + 2 * (k + 1))
+    monkeypatch.setattr(place.device, "notification", fails)
+    monkeypatch.setattr(place.device.prepared_launch, "again", fails)
+    assert body() == (70, 11)
+
+
 def test_another_thread_sees_what_this_one_wrote(place):
     u, w, found = full(place), Vector(FP64, 70, backend=place), []
     w << u

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -126,20 +126,27 @@ class Batches:
         same = (text, [*map(_STAMP, handles)], number, share) if may else None
         return number, handles, numbers, share, same
 
+    def again(self, lines: Sequence[BatchLine], counted: Any) -> None:
+        """Run lines as `run` does if their launch comes again: then `Device.began` is set."""
+        found = self._again.get((lines[0][0], lines[-1][0], len(lines)))
+        device = self._counters.device
+        if found is None or device.observers:
+            return
+        if device.enter is not None:  # it runs in this thread
+            device.enter()
+        with suppress(MemoryError):  # then they run by themselves, or the error gets a name
+            found.runs(lines, counted)
+
     def run(self, statements: Statements, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run such statements as one program; False if there is none, or it has no memory.
 
         `lines` has what `line` returned for each. The number of entries of the vector `counted` is
         asked for next. The caller holds the lock of the backend.
         """
-        enter, observers = self._counters.device.enter, self._counters.device.observers
-        if enter is not None:  # it runs in this thread
+        enter = self._counters.device.enter
+        if enter is not None:
             enter()
-        key = lines[0][0], lines[-1][0], len(lines)
-        again = self._again.get(key)
         try:
-            if again is not None and not observers and again.runs(lines, counted):
-                return True
             program = self._plan(statements, lines, counted)
             if program is None:
                 return False
@@ -149,7 +156,7 @@ class Batches:
                 return True
             if len(self._again) >= MOST_PROGRAMS:
                 self._again.clear()
-            self._again[key] = again
+            self._again[lines[0][0], lines[-1][0], len(lines)] = again
             return again.runs(lines, counted)
         except MemoryError:  # it has done nothing
             return False
