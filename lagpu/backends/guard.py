@@ -59,7 +59,12 @@ def run(self, {given}):
         raise_named(self, error, method.__name__, named)
         raise
 """
-    made = {"__name__": __name__, "method": method, "raise_named": _raise_named, "named": named}
+    made: dict[str, Any] = {
+        "__name__": __name__,
+        "method": method,
+        "raise_named": _raise_named,
+        "named": named,
+    }
     exec(compile(text, f"<guard of {method.__name__}>", "exec"), made)
     run: Callable[..., Any] = made["run"]
     return functools.wraps(method)(run)

@@ -205,7 +205,8 @@ class Queue:
             backend = self.backend
             if backend is None or not self.statements:
                 return False
-        batches, place = backend.capabilities.batches, site
+        batches = backend.capabilities.batches
+        place: Any = site
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
             if type(site) is int:

@@ -161,7 +161,7 @@ class KnownLoop:
         local, outer = frame.f_locals, frame.f_globals
         handles = []
         for name, kind, dtype, shape in self._likes:
-            found = local.get(name)
+            found: Any = local.get(name)
             if type(found) is not kind:
                 found = self._global(name, local, outer)
                 if type(found) is not kind:
