@@ -79,9 +79,9 @@ class Batches:
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: What came again last, by its first line, its last one and how many there are.
         self._again: dict[tuple[int, int, int], _Again] = {}
-        #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
-        #: same objects needs its signature made.
-        self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
+        #: The last batch of such lines, with the first place of the object at each place, and how
+        #: many objects there are: no other one that is alike in this needs its signature made.
+        self._last: dict[tuple[Any, ...], tuple[list[int], int, _Known, bool]] = {}
 
     def line(self, statement: Statement, last: Any = None) -> BatchLine | None:
         """Return what `run` needs of a statement; None unless it writes a vector or a scalar.
@@ -202,8 +202,11 @@ class Batches:
         """Return what is known of batches alike, and whether they write `counted`."""
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
-        if last is not None and last[0] == ids and last[1].has_numbers(named):
-            return last[1:]
+        if last is not None:
+            first, count, known, counts = last
+            alike = [*map(ids.__getitem__, first)] == ids and len({*ids}) == count
+            if alike and known.has_numbers(named):
+                return known, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
         key = signature(lines, counted if counts else None).key
         known = self._known.get(key)
@@ -213,7 +216,7 @@ class Batches:
             known = self._known[key] = _Known(self._counters.device, statements, named)
         if len(self._last) >= MOST_PROGRAMS:
             self._last.clear()
-        self._last[kinds] = ids, known, counts
+        self._last[kinds] = [*map(ids.index, ids)], len({*ids}), known, counts
         return known, counts
 
 
@@ -268,7 +271,13 @@ class _Known:
         self.writes = bool(outs)
         made = emit.LoopScalars(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
-        self.scalars_written, self.is_sure = len(made.written), not made.unsure
+        self.scalars_written = len(made.written)
+        #: The reads that may find no value: a statement, and which of its scalars.
+        reads = iter([(k, n) for k, s in enumerate(statements) for n in range(len(s.scalars))])
+        self.unsure = [
+            next((k, n) for k, n in reads if statements[k].scalars[n] is ref)
+            for _, ref in made.unsure
+        ]
         self.kept: list[_Kept] = []  # for vectors in other forms, as `Arguments.fit` tests
 
     def has_numbers(self, named: Sequence[Any]) -> bool:
@@ -439,10 +448,9 @@ class Batch(KernelLoop):
         known = self._known
         if not known.scalars:
             return None
-        if not known.is_sure:
-            return emit.LoopScalars(self.statements, self.device)
         found = [self._named[k] for k in known.scalars]
-        return emit.LoopScalars.sure(self.device, found[: known.scalars_written], found)
+        unsure = [(k, self.statements[k].scalars[n]) for k, n in known.unsure]
+        return emit.LoopScalars.known(self.device, found[: known.scalars_written], found, unsure)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any
