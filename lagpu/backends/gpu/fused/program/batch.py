@@ -33,7 +33,6 @@ from lagpu.backends.gpu.fused.program.text import (
 )
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.backends.match import distinct, holds
 from lagpu.operations import Statement, Statements, Until
@@ -59,7 +58,6 @@ BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
 
 
 _OUTPUTS = VectorStore, ops.ScalarValue
-_STAMPED = VectorStore, MatrixHandle
 
 
 class Batches:
@@ -72,9 +70,9 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, the
-        #: share, and whether all else has stamps.
-        self._lines: dict[Any, tuple[int, bool, float, bool]] = {}
+        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, and
+        #: the share.
+        self._lines: dict[Any, tuple[int, bool, float]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: What came again last, by its first line, its last one and how many there are.
@@ -112,9 +110,8 @@ class Batches:
             number = next(self._numbers) if _is_line(statement) else 0
             has_scalars = any(type(x) is ops.ScalarValue for x in handles)
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
-            may = not has_scalars and all(type(x) in _STAMPED for x in handles)
-            found = self._lines[key] = number, has_scalars, share, may
-        number, has_scalars, share, may = found
+            found = self._lines[key] = number, has_scalars, share
+        number, has_scalars, share = found
         if not number:
             return None
         if has_scalars:
@@ -123,7 +120,8 @@ class Batches:
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
         share = 1.0 if nvals > _LONG else share
-        same = (text, [*map(_STAMP, handles)], number, share) if may else None
+        stamps = [getattr(x, "stamp", None) for x in handles]
+        same = None if None in stamps else (text, stamps, number, share)
         return number, handles, numbers, share, same
 
     def again(self, lines: Sequence[BatchLine], counted: Any) -> None:
@@ -134,8 +132,8 @@ class Batches:
             return
         if device.enter is not None:  # it runs in this thread
             device.enter()
-        with suppress(MemoryError):  # then they run by themselves, or the error gets a name
-            found.runs(lines, counted)
+        with suppress(MemoryError):  # then `run` tries, which names the error
+            found.run(lines, counted)
 
     def run(self, statements: Statements, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run such statements as one program; False if there is none, or it has no memory.
@@ -150,16 +148,15 @@ class Batches:
             program = self._plan(statements, lines, counted)
             if program is None:
                 return False
-            again = program.again(lines, counted)
-            if again is None:
-                program.run()
-                return True
+            program.run()
+        except MemoryError:  # it has done nothing
+            return False
+        again = program.again(counted)
+        if again is not None:
             if len(self._again) >= MOST_PROGRAMS:
                 self._again.clear()
             self._again[lines[0][0], lines[-1][0], len(lines)] = again
-            return again.runs(lines, counted)
-        except MemoryError:  # it has done nothing
-            return False
+        return True
 
     def _plan(
         self, statements: Statements, lines: Sequence[BatchLine], counted: Any
@@ -354,23 +351,22 @@ class _Again:
         numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
         self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
-    def runs(self, lines: Sequence[BatchLine], counted: Any) -> bool:
-        """Run these lines; False if the last launch of the program was that of others."""
+    def run(self, lines: Sequence[BatchLine], counted: Any) -> None:
+        """Run these lines, unless the last launch of the program was that of others."""
         kept = self._kept
         if kept.again is not self or self._same != [*map(_SAME, lines)]:
-            return False
+            return
         if self._counted != (counted and counted.stamp):
-            return False
+            return
         each: list[Any] = [lines[k][2][place] for k, place in self._numbers]
         for k in self._writes:
             lines[k][1][0].changes()
         if not self._counts:  # the kernel writes no notification
             kept.launch.again([*each, None, None, 0])
-            return True
+            return
         heard, counts = kept.device.notification(), kept.counters.take(3)
         kept.launch.again([*each, counts, heard.memory, heard.serial])
         counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
-        return True
 
 
 class Batch(KernelLoop):
@@ -393,14 +389,11 @@ class Batch(KernelLoop):
     def nbytes(self) -> int:
         return sum(x.bytes_to_write for x in self.written)
 
-    def again(self, lines: Sequence[BatchLine], counted: Any) -> _Again | None:
-        """Return what runs it from now on, if its launch comes again and has no scalars.
-
-        Such a launch has nothing to take back.
-        """
-        if not self._repeats or self._known.scalars:
+    def again(self, counted: Any) -> _Again | None:
+        """Return what runs it next, if its launch came again and has no scalars to take back."""
+        if not self._repeats or self._known.scalars or None in map(_SAME, self._lines):
             return None
-        self._kept.again = _Again(self._kept, lines, counted, self._counted is not None)
+        self._kept.again = _Again(self._kept, self._lines, counted, self._counted is not None)
         return self._kept.again
 
     def _outputs(self) -> Sequence[VectorStore]:
