@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -427,7 +426,7 @@ class GridSearch(KernelLoop):
         reads_matrix = not iso and body.reads[1]
         unhinted = self.plan.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
-        outputs = itertools.chain(*map(output_names, range(len(body.assignments))))
+        outputs = [name for k in range(len(body.assignments)) for name in (f"x{k}", f"x{k}_words")]
         return device.prepare(
             made, grid * space.block, block=space.block, cooperative=True, shared=shared,
             n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
@@ -466,16 +465,10 @@ def pull_room(block: int, sums: bool) -> int:
     return 0 if sums else _GROUP_BYTES * block // 32
 
 
-@functools.cache
-def output_names(k: int) -> tuple[str, str]:
-    """Return how kernels name the values and the words of an output."""
-    return f"x{k}", f"x{k}_words"
-
-
 def unused_outputs(assignments: int) -> dict[str, Any]:
     """Return the arguments of a search kernel for the outputs that so many assignments lack."""
     lacking = range(assignments, MAX_ASSIGNMENTS)
-    return dict.fromkeys(itertools.chain(*map(output_names, lacking)))
+    return {name: None for k in lacking for name in (f"x{k}", f"x{k}_words")}
 
 
 def outputs_of(
@@ -496,8 +489,7 @@ def outputs_of(
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))
-        name, words = output_names(k)
-        arguments[name], arguments[words] = x.values, x.words
+        arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
         if not new:
             x.changes()
     return blank, arguments, had

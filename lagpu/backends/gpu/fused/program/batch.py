@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -166,9 +166,9 @@ class Batches:
         known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None
         known.came += 1
-        if not known.writes or known.came <= AFTER:
+        if not known.written or known.came <= AFTER:
             return None
-        handles = known.handles(named)
+        handles = [named[k] for k in known.handles]
         for kept in known.kept:
             repeats = kept.repeats(handles)
             if repeats or kept.program.arguments.fit(handles):
@@ -200,10 +200,10 @@ class Batches:
         kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None:
-            first, count, known, counts = last
+            first, count, its, counts = last
             alike = [*map(ids.__getitem__, first)] == ids and len({*ids}) == count
-            if alike and known.has_numbers(named):
-                return known, counts
+            if alike and its.has_numbers(named):
+                return its, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
         key = signature(lines, counted if counts else None).key
         known = self._known.get(key)
@@ -238,18 +238,8 @@ def _is_line(s: Statement) -> bool:
     return not (s.scalars and emit.why_no_scalars((s,)))
 
 
-def _several(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what returns the elements at some places of a list, quickly."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    return lambda of: [of[k] for k in places]
-
-
 class _Known:
-    """What batches alike have in common, and the programs for them.
-
-    All places but those of `written` are in the list of the handles of all lines.
-    """
+    """What batches alike have in common, by places in the list of the handles of all lines."""
 
     def __init__(self, device: Device, statements: Statements, named: Sequence[Any]) -> None:
         self.came = 0
@@ -257,15 +247,12 @@ class _Known:
         for k, x in enumerate(named):
             first.setdefault(id(x), k)
         scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
-        places = [k for of, k in first.items() if of not in scalars]
-        #: Returns the handles, each once, without scalars.
-        self.handles = _several(places)
+        #: The handles, each once, without scalars.
+        self.handles = [k for of, k in first.items() if of not in scalars]
         self._asked = [first[of] for of in first if of in scalars]
         self._there = [has_number(named[k]) for k in self._asked]
-        outs = distinct(s.out for s in statements if not s.writes_scalar)
-        #: Returns the vectors that they write, of those handles.
-        self.written = _several([places.index(first[id(x)]) for x in outs])
-        self.writes = bool(outs)
+        self.written = [first[id(x)] for x in distinct(s.out for s in statements)]
+        self.written = [k for k in self.written if type(named[k]) is VectorStore]
         made = emit.LoopScalars(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
         self.scalars_written = len(made.written)
@@ -381,7 +368,7 @@ class Batch(KernelLoop):
         handles: Sequence[Any], counted: Any, repeats: bool,
     ) -> None:  # fmt: skip
         self.statements, self.device = statements, kept.device
-        self.written = known.written(handles)
+        self.written = [named[k] for k in known.written]
         self._known, self._kept, self._counted = known, kept, counted
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
