@@ -325,13 +325,13 @@ class Queue:
         self._is_shared = self._is_shared or self._thread != get_ident()
         self._alone = self._first if len(lines) == 1 else None
         if len(lines) > 1:
-            device = backend.device
+            device, ran = backend.device, False
             with backend.lock:
                 device.began = False
                 try:
-                    backend.capabilities.batches.again(lines, counted)
+                    ran = backend.capabilities.batches.again(lines, counted)
                 finally:  # before the launch an interrupt leaves them waiting
-                    if device.began:
+                    if ran or device.began:
                         self.statements, self._lines = [], []
             if not self.statements:
                 return

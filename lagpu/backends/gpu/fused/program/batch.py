@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -124,16 +124,18 @@ class Batches:
         same = None if None in stamps else (text, stamps, number, share)
         return number, handles, numbers, share, same
 
-    def again(self, lines: Sequence[BatchLine], counted: Any) -> None:
-        """Run lines as `run` does if their launch comes again: then `Device.began` is set."""
+    def again(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run lines as `run` does if their launch comes again; `Device.began` is set with it."""
         found = self._again.get((lines[0][0], lines[-1][0], len(lines)))
         device = self._counters.device
         if found is None or device.observers:
-            return
+            return False
         if device.enter is not None:  # it runs in this thread
             device.enter()
-        with suppress(MemoryError):  # then `run` tries, which names the error
-            found.run(lines, counted)
+        try:
+            return found.run(lines, counted)
+        except MemoryError:  # then `run` tries, which names the error
+            return False
 
     def run(self, statements: Statements, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run such statements as one program; False if there is none, or it has no memory.
@@ -338,22 +340,23 @@ class _Again:
         numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
         self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
-    def run(self, lines: Sequence[BatchLine], counted: Any) -> None:
-        """Run these lines, unless the last launch of the program was that of others."""
+    def run(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run these lines; False if the last launch of the program was that of others."""
         kept = self._kept
         if kept.again is not self or self._same != [*map(_SAME, lines)]:
-            return
+            return False
         if self._counted != (counted and counted.stamp):
-            return
+            return False
         each: list[Any] = [lines[k][2][place] for k, place in self._numbers]
         for k in self._writes:
             lines[k][1][0].changes()
         if not self._counts:  # the kernel writes no notification
             kept.launch.again([*each, None, None, 0])
-            return
+            return True
         heard, counts = kept.device.notification(), kept.counters.take(3)
         kept.launch.again([*each, counts, heard.memory, heard.serial])
         counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+        return True
 
 
 class Batch(KernelLoop):
