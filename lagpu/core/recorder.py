@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -324,21 +324,30 @@ class Queue:
             return
         self._is_shared = self._is_shared or self._thread != get_ident()
         self._alone = self._first if len(lines) == 1 else None
+        batches = backend.capabilities.batches
         if len(lines) > 1:
             device, ran = backend.device, False
             with backend.lock:
                 device.began = False
                 try:
-                    ran = backend.capabilities.batches.again(lines, counted)
-                finally:  # before the launch an interrupt leaves them waiting
-                    if ran or device.began:
+                    ran = batches.again(lines, counted)
+                except BaseException as error:  # before the launch an interrupt leaves them waiting
+                    ran = device.began or isinstance(error, Exception)
+                    raise
+                finally:
+                    if ran:
                         self.statements, self._lines = [], []
-            if not self.statements:
+            if ran:
                 return
         with uninterrupted():
             taken, self.statements = self.statements, []
             lines, self._lines = self._lines, []
-            run_statements(backend, taken, lines, counted)
+            if len(taken) > 1:
+                with backend.lock:  # what a plan has found holds until the program has run
+                    if batches.run(taken, lines, counted):
+                        return
+            for s in taken:
+                run_statement(backend, s)
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""
@@ -350,22 +359,6 @@ class Queue:
 ending: list[Callable[[FrameType, Any], int]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
-
-
-def run_statements(
-    backend: Backend, statements: Sequence[Statement], lines: Sequence[Any], counted: Handle | None
-) -> None:
-    """Run statements in order: as one program if the backend has one for them, else one by one.
-
-    `lines` are those of `Backend.capabilities.batches`, and `counted` is as `flush` takes it.
-    """
-    batches = backend.capabilities.batches
-    if len(statements) > 1 and batches is not None:
-        with backend.lock:  # what a plan has found holds until the program has run
-            if batches.run(statements, lines, counted):
-                return
-    for s in statements:
-        run_statement(backend, s)
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:

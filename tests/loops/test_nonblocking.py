@@ -20,7 +20,7 @@ from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
-from lagpu.errors import EmptyObject, OutOfMemory
+from lagpu.errors import EmptyObject, KernelLaunchError, OutOfMemory
 
 
 @pytest.fixture
@@ -762,6 +762,29 @@ def test_a_launch_that_finds_no_memory_runs_by_itself(place, monkeypatch):
     monkeypatch.setattr(place.device, "notification", fails)
     monkeypatch.setattr(place.device.prepared_launch, "again", fails)
     assert body() == (70, 11)
+
+
+def test_a_launch_that_comes_again_and_is_refused_is_the_end(place, monkeypatch):
+    """What waited does not wait on, as after any other error."""
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.get(1)
+
+    def refused(*_):
+        raise KernelLaunchError("refused")
+
+    for k in range(4):
+        assert body() == 1 + 2 * (k + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(place.device.prepared_launch, "again", refused)
+        with pytest.raises(KernelLaunchError, match="refused"):
+            body()
+    assert not recorder.queue.statements
+    assert x.get(1) == 9
+    assert body() == 11
 
 
 def test_another_thread_sees_what_this_one_wrote(place):
