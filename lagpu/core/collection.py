@@ -501,6 +501,8 @@ class Collection(Arithmetic):
         """Do what ``<<`` does."""
         if type(value) is Call and len(value.shape) >= len(self.shape):
             write(self, value)
+        elif type(value) is type(self):
+            write(self, assignment(self, value, None))
         else:
             assign(Updater(self), value)
 
