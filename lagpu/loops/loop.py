@@ -311,12 +311,12 @@ def loop(
         raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
     if until_empty is None and until_unchanged is None and times is None and until is None:
         raise InvalidValue("loop: give until_empty=, until_unchanged=, until= or times=.")
-    for vector in (until_empty, until_unchanged):
-        if vector is not None and not isinstance(vector, (Vector, Matrix)):
-            kind = type(vector).__name__
-            if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
-                return _iterate(_Until(until_empty, until_unchanged, times, until))
-            raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
+    watched = until_unchanged if until_empty is None else until_empty
+    if watched is not None and not isinstance(watched, (Vector, Matrix)):
+        kind = type(watched).__name__
+        if kind in ("Vector", "Matrix") and hasattr(watched, "gb_obj"):  # of python-graphblas
+            return _iterate(_Until(until_empty, until_unchanged, times, until))
+        raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if until is not None and not isinstance(until, Scalar):
         raise DomainMismatch(
             f"loop: until= is a {kind_of(until)}, not a Scalar. Write s = Scalar(BOOL) before the "
@@ -326,10 +326,9 @@ def loop(
         times = integer(times, "loop: times", 0)
     queue.flush()
     ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
-    watched = ends.watched
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
-    backend = watched.backend if body is None else backend_of(body, frame)
+    backend = ends.watched.backend if body is None else backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
