@@ -170,12 +170,9 @@ def scalar_value(value: Any, dtype: DType, what: str, *, now: bool = False) -> A
     read when the statement runs; so does a `Scalar` that a statement is still to write. Of what is
     no statement the number is needed `now`.
     """
-    if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
-        number = _integer_scalar(value, dtype)
-        if number is not None:
-            return number
-    if type(value) is float and dtype is FP64:
-        return np.float64(value)
+    number = plain_number(value, dtype)
+    if number is not None:
+        return number
     if type(value) is ops.Counter:
         found = scalar_value(value.first, dtype, what)  # raises if it does not fit
         if now or current_recorder() is None:
@@ -186,6 +183,13 @@ def scalar_value(value: Any, dtype: DType, what: str, *, now: bool = False) -> A
 
 
 _INTEGERS = frozenset((int, bool))
+
+
+def plain_number(value: Any, dtype: DType) -> Any:
+    """Return a number of Python as `scalar_value` does, if that is quick, or None."""
+    if type(value) in _INTEGERS:  # counters of loops and sources of searches
+        return _integer_scalar(value, dtype)
+    return np.float64(value) if type(value) is float and dtype is FP64 else None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -468,6 +472,8 @@ PLAIN = frozenset((int, float))
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     number = right if left is None else left
+    if number is None and type(op) is UnaryOp:
+        return _of_one(op, dtype)
     if (
         type(op) is BinaryOp
         and type(number) in PLAIN

@@ -501,6 +501,8 @@ class Collection(Arithmetic):
         """Do what ``<<`` does."""
         if type(value) is Call and len(value.shape) >= len(self.shape):
             write(self, value)
+        elif type(value) is type(self):
+            write(self, assignment(self, value, None))
         else:
             assign(Updater(self), value)
 
@@ -525,14 +527,18 @@ class Collection(Arithmetic):
         """
         if left is not None or right is not None:
             left, right = object_of(left), object_of(right)
+        return self._applied(op, left, right, _getframe(1))
+
+    def _applied(self, op: Any, left: Any, right: Any, by: FrameType | None) -> Call:
         function = arguments.bound_operator(self.dtype, op, left, right)
-        formula: tuple[Any, ...] = (function.op.name, "(", self, ")")
+        bound, _, result, one, other = function
+        formula: tuple[Any, ...] = (bound.name, "(", self, ")")
         if left is not None:
-            formula = (function.op.name, "(", function.left, ", ", self, ")")
+            formula = (bound.name, "(", one, ", ", self, ")")
         elif right is not None:
-            formula = (function.op.name, "(", self, ", ", function.right, ")")
+            formula = (bound.name, "(", self, ", ", other, ")")
         operation = new(Apply, (self.data, function))
-        return Call(operation, (self,), function.result, self.shape, formula, _getframe(1))
+        return Call(operation, (self,), result, self.shape, formula, by)
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.

@@ -620,6 +620,7 @@ class Arithmetic(NoTruth):
         return MatMul(other, self)
 
     def _infix(self: Any, sign: str, other: Any, reflected: bool = False) -> Any:
+        plain = type(other) in arguments.PLAIN
         if other is None and sign in ("==", "!="):
             word = "is" if sign == "==" else "is not"
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
@@ -627,20 +628,24 @@ class Arithmetic(NoTruth):
             if isinstance(other, Mask) and sign != "@":
                 return other._infix(sign, self)
             return _paired(sign, *((other, self) if reflected else (self, other)))
-        op, plain = operator_of(sign), type(other) in arguments.PLAIN
-        other = other if plain else object_of(other)
+        op, other = operator_of(sign), other if plain else object_of(other)
         if sign == "^":
             self._require_bool(sign, self)
             self._require_bool(sign, other)
         if plain or getattr(other, "ndim", 0) == 0:
-            call = self.apply(op, left=other) if reflected else self.apply(op, other)
-            return call._written_in(author(2))
+            left, right = (other, None) if reflected else (None, other)
+            return self._applied(op, left, right, author(2))
         left, right = (other, self) if reflected else (self, other)
         if WAYS[sign] == "ewise_union":
             call = left.ewise_union(right, op, False, False)
         else:
             call = getattr(left, WAYS[sign])(right, op)
         return call._written_in(author(2))
+
+    def _applied(self: Any, op: Any, left: Any, right: Any, by: FrameType | None) -> Call:
+        """Return the deferred `apply` with an operand bound, written in the frame `by`."""
+        call: Call = self.apply(op, right, left=left)
+        return call._written_in(by)
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -191,8 +191,8 @@ class Queue:
         self._first: Any = None  # the line of the first one
         self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
-        self._seen: dict[Any, int] = {}  # how often each line's statement has come
-        self._same: dict[Any, Any] = {}  # by what the backend knows each line's statement again
+        #: How often each line's statement has come, then by what the backend knows it again.
+        self._seen: dict[int, Any] = {}
         self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
     def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
@@ -201,26 +201,27 @@ class Queue:
         `site` is the caller's frame, or that of a function of lagpu that the author's line has
         called; or a number that is the same for each run of a statement known to be repeated.
         """
-        waits = self.statements
         if backend is None:  # a number for a scalar
             backend = self.backend
-            if backend is None or not waits:
+            if backend is None or not self.statements:
                 return False
-        batches, place = backend.capabilities.batches, site
+        batches = backend.capabilities.batches
+        place: Any = site
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
-            if type(site) is not int:
-                place = id(site.f_code), site.f_lasti, 0
-                if self._seen.get(place, -1) < HOT:
+            if type(site) is int:
+                same = self._seen.get(site)
+            else:
+                place = id(site.f_code) + site.f_lasti
+                same = self._seen.get(place, -1)
+                if type(same) is int and same < HOT:
                     place = self._hot(site)
+                    same = self._seen.get(place)
             if place is not None:
-                same = self._same.get(place)
-                line = batches.line(s, same)
+                line = batches.line(s, same if type(same) is tuple else None)
                 if line is not None and line[-1] is not same:
-                    if len(self._same) >= _MOST_SITES:
-                        self._same.clear()
-                    self._same[place] = line[-1]
-        if line is None and not waits:
+                    self._note(place, line[-1] or HOT)
+        if line is None and not self.statements:
             return False
         with self._lock:
             waits, sites = self.statements, self._sites
@@ -236,7 +237,7 @@ class Queue:
             self._lines.append(line)
             self._room -= line[3]
             if self._room <= 0:
-                self.flush()
+                self._flush()
         return True
 
     def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:
@@ -246,20 +247,19 @@ class Queue:
             others = backend is not self.backend or self._thread != get_ident()
             again = came == _REPEATED or (came > 0 and place == self._first)
             if not joins or again or others:
-                self.flush()
+                self._flush()
         if not joins or self._is_shared:
             return False
         if not self.statements:
             if place == self._alone:  # it has waited for nothing
-                if type(place) is tuple:
-                    self._seen[place] = HOT - _AGAIN
+                self._note(place, HOT - _AGAIN)
                 return False
             self.backend, self._thread, self._first = backend, get_ident(), place
             self._room = 1.0
             self._sites.clear()
         return True
 
-    def _hot(self, frame: FrameType, inside: int = 0) -> tuple[int, int, int] | None:
+    def _hot(self, frame: FrameType, inside: int = 0) -> int | None:
         """Return the place of the author's statement, or None if it has not come often.
 
         A line of the author's may run several, from other places inside lagpu.
@@ -268,28 +268,34 @@ class Queue:
         while (code := id(found.f_code)) in self._ours:
             inside = 31 * inside + found.f_lasti
             found = found.f_back
-        site = code, found.f_lasti, inside
+        site = code + found.f_lasti  # inside the code object
+        if inside:
+            site = hash((site, inside))
         if site not in self._seen and found.f_globals.get("__name__", "").startswith("lagpu.core."):
             self._ours.add(code)
             inside = 31 * inside + found.f_lasti
             return None if found.f_back is None else self._hot(found.f_back, inside)
         return site if self._comes(site) else None
 
-    def _comes(self, site: tuple[int, int, int]) -> bool:
+    def _comes(self, site: int) -> bool:
         """Count a place; return whether it has come often."""
         seen = self._seen.get(site, 0)
-        if seen < HOT:
-            if len(self._seen) >= _MOST_SITES:
-                self._seen.clear()
-            self._seen[site] = seen + 1
-        return seen >= HOT
+        if type(seen) is not int or seen >= HOT:
+            return True
+        self._note(site, seen + 1)
+        return False
+
+    def _note(self, site: int, seen: Any) -> None:
+        if len(self._seen) >= _MOST_SITES:
+            self._seen.clear()
+        self._seen[site] = seen
 
     def ends(self, frame: FrameType, x: Any) -> bool:
         """Run the rest of a loop ``while x.nvals:`` whose condition `frame` has tested often.
 
         Return False if it is none, or has to be left to Python.
         """
-        site = id(frame.f_code), frame.f_lasti, 0
+        site = id(frame.f_code) + frame.f_lasti
         if not self._comes(site):
             return False
         waits = max(end(frame, x) for end in ending)
@@ -307,16 +313,41 @@ class Queue:
         If one of them raises, it is as if the program had ended there. An interrupt, which comes
         after all of them in the program, is raised when they have run.
         """
-        if not self.statements:
+        if self.statements:
+            with self._lock:
+                self._flush(counted)
+
+    def _flush(self, counted: Handle | None = None) -> None:
+        """Do what `flush` does, in a thread that has the lock."""
+        backend, lines = self.backend, self._lines
+        if backend is None or not lines:  # another thread has run them
             return
-        with self._lock, uninterrupted():
+        self._is_shared = self._is_shared or self._thread != get_ident()
+        self._alone = self._first if len(lines) == 1 else None
+        batches = backend.capabilities.batches
+        if len(lines) > 1:
+            device, ran = backend.device, False
+            with backend.lock:
+                device.began = False
+                try:
+                    ran = batches.again(lines, counted)
+                except BaseException as error:  # before the launch an interrupt leaves them waiting
+                    ran = device.began or isinstance(error, Exception)
+                    raise
+                finally:
+                    if ran:
+                        self.statements, self._lines = [], []
+            if ran:
+                return
+        with uninterrupted():
             taken, self.statements = self.statements, []
             lines, self._lines = self._lines, []
-            if taken:
-                self._is_shared = self._is_shared or self._thread != get_ident()
-                self._alone = self._first if len(taken) == 1 else None
-                assert self.backend is not None
-                run_statements(self.backend, taken, lines, counted)
+            if len(taken) > 1:
+                with backend.lock:  # what a plan has found holds until the program has run
+                    if batches.run(taken, lines, counted):
+                        return
+            for s in taken:
+                run_statement(backend, s)
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""
@@ -328,22 +359,6 @@ class Queue:
 ending: list[Callable[[FrameType, Any], int]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
-
-
-def run_statements(
-    backend: Backend, statements: Sequence[Statement], lines: Sequence[Any], counted: Handle | None
-) -> None:
-    """Run statements in order: as one program if the backend has one for them, else one by one.
-
-    `lines` are those of `Backend.capabilities.batches`, and `counted` is as `flush` takes it.
-    """
-    batches = backend.capabilities.batches
-    if len(statements) > 1 and batches is not None:
-        with backend.lock:  # what a plan has found holds until the program has run
-            if batches.run(statements, lines, counted):
-                return
-    for s in statements:
-        run_statement(backend, s)
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:

@@ -311,7 +311,9 @@ class Vector(Collection):
             if type(value) is OUTPUTS[0] and value.is_empty:
                 del self[i]
                 return
-            number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
+            number = arguments.plain_number(value, self.dtype)
+            if number is None:
+                number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
             place, observer = self._flushed(), current_observer()
             if observer is None:
                 place.vector_set(self.data, i, number)

@@ -151,33 +151,35 @@ class KnownLoop:
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
-        own = [is_unbound(name, code, {}) for name, _ in named]  # variables of the function
-        self._likes = [(name, its, *_like(x)) for (name, x), its in zip(named, own, strict=True)]
+        alike = (Vector, Matrix)
+        self._likes = [(x, type(y), y.dtype, y.shape) for x, y in named if type(y) in alike]
+        self._others = [(x, y) for x, y in named if type(y) not in alike]
+        self._own = {name for name, _ in named if is_unbound(name, code, {})}  # variables
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, is_own, kind, what, shape in self._likes:
-            if name in local:
-                found = local[name]
-            elif is_own and is_unbound(name, self._code, local):
-                return None
-            else:
-                found = lookup(name, local, outer)
-            if kind is None:
-                if found is not what:
+        for name, kind, dtype, shape in self._likes:
+            found: Any = local.get(name)
+            if type(found) is not kind:
+                found = self._global(name, local, outer)
+                if type(found) is not kind:
                     return None
-            elif (
-                type(found) is kind
-                and found.dtype is what
-                and found.backend is backend
-                and found.shape == shape
-            ):
-                handles.append(found.data)
-            else:
+            if found.dtype is not dtype or found.backend is not backend or found.shape != shape:
+                return None
+            handles.append(found.data)
+        for name, what in self._others:
+            found = local[name] if name in local else self._global(name, local, outer)
+            if found is not what:
                 return None
         return handles if len({*map(id, handles)}) == len(handles) else None
+
+    def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
+        """Return what a name means that is none of the variables with a value."""
+        if name in local or (name in self._own and is_unbound(name, self._code, local)):
+            return self  # which no name means
+        return lookup(name, local, outer)
 
     def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""
@@ -187,14 +189,8 @@ class KnownLoop:
             used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
             if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
                 return False
-        shapes = [shape for *_, kind, _, shape in self._likes if kind is not None]
-        self.record = ops.Record(statements, handles, shapes)
+        self.record = ops.Record(statements, handles, [shape for *_, shape in self._likes])
         return True
-
-
-def _like(x: Any) -> tuple[Any, ...]:
-    """Return what an object must be like: its class, type and shape, or the object itself."""
-    return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
 def find_known(
@@ -321,12 +317,12 @@ def loop(
         raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
     if until_empty is None and until_unchanged is None and times is None and until is None:
         raise InvalidValue("loop: give until_empty=, until_unchanged=, until= or times=.")
-    for vector in (until_empty, until_unchanged):
-        if vector is not None and not isinstance(vector, (Vector, Matrix)):
-            kind = type(vector).__name__
-            if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
-                return _iterate(_Until(until_empty, until_unchanged, times, until))
-            raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
+    watched = until_unchanged if until_empty is None else until_empty
+    if watched is not None and not isinstance(watched, (Vector, Matrix)):
+        kind = type(watched).__name__
+        if kind in ("Vector", "Matrix") and hasattr(watched, "gb_obj"):  # of python-graphblas
+            return _iterate(_Until(until_empty, until_unchanged, times, until))
+        raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if until is not None and not isinstance(until, Scalar):
         raise DomainMismatch(
             f"loop: until= is a {kind_of(until)}, not a Scalar. Write s = Scalar(BOOL) before the "
@@ -336,10 +332,9 @@ def loop(
         times = integer(times, "loop: times", 0)
     queue.flush()
     ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
-    watched = ends.watched
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
-    backend = watched.backend if body is None else backend_of(body, frame)
+    backend = ends.watched.backend if body is None else backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)

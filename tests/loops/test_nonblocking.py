@@ -20,7 +20,7 @@ from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
-from lagpu.errors import EmptyObject, OutOfMemory
+from lagpu.errors import EmptyObject, KernelLaunchError, OutOfMemory
 
 
 @pytest.fixture
@@ -714,6 +714,77 @@ def test_an_interrupt_comes_when_all_have_run(place, monkeypatch):
         w.to_coo()
     monkeypatch.undo()
     assert (w.get(3), x.get(3)) == (3, 6)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_of_a_launch_that_comes_again(place, monkeypatch, when):
+    """Nothing runs twice, and what had not run waits for the next value that is read."""
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.get(1)
+
+    for k in range(4):
+        assert body() == 1 + 2 * (k + 1)
+    launch = place.device.prepared_launch
+    again = launch.again
+
+    def interrupted(self, values):
+        if when == "before":
+            signal.raise_signal(signal.SIGINT)
+        again(self, values)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(launch, "again", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        body()
+    assert bool(recorder.queue.statements) == (when == "before")
+    monkeypatch.setattr(launch, "again", again)
+    assert x.get(1) == 11
+    assert body() == 13
+
+
+def test_a_launch_that_finds_no_memory_runs_by_itself(place, monkeypatch):
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.nvals, x.get(1)
+
+    def fails(*_):
+        raise MemoryError
+
+    for k in range(4):
+        assert body() == (70, 1 + 2 * (k + 1))
+    monkeypatch.setattr(place.device, "notification", fails)
+    monkeypatch.setattr(place.device.prepared_launch, "again", fails)
+    assert body() == (70, 11)
+
+
+def test_a_launch_that_comes_again_and_is_refused_is_the_end(place, monkeypatch):
+    """What waited does not wait on, as after any other error."""
+    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+
+    def body():
+        w << u * 2
+        x << x.ewise_add(w, binary.plus)
+        return x.get(1)
+
+    def refused(*_):
+        raise KernelLaunchError("refused")
+
+    for k in range(4):
+        assert body() == 1 + 2 * (k + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(place.device.prepared_launch, "again", refused)
+        with pytest.raises(KernelLaunchError, match="refused"):
+            body()
+    assert not recorder.queue.statements
+    assert x.get(1) == 9
+    assert body() == 11
 
 
 def test_another_thread_sees_what_this_one_wrote(place):

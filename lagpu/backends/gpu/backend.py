@@ -55,6 +55,7 @@ class GpuBackend:
             batches=Batches(self.runtime.counters),
         )
         self._meters = MeterPool()
+        self._large = max(LARGE, device.unasked // 17)  # bytes of each index, if not of BOOL alone
         self.lock, self.enter = device.lock, device.enter
         refuse_after_fork(self, name)
 
@@ -129,11 +130,9 @@ class GpuBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> VectorStore:
-        if size >= LARGE:  # values and presence bits, and those of the next result
-            nbytes = size * (2 * dtype.numpy.itemsize) + size // 4
-            if nbytes > self.device.unasked:
-                self._enter()
-                self.device.require(nbytes, "Vector")
+        if size >= self._large:  # values and presence bits, and those of the next result
+            self._enter()
+            self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:

@@ -114,14 +114,13 @@ class Packed:
             0 if x is None else x.data.ptr if slot[1] else x
             for x, slot in zip(fixed, slots[split:], strict=True)
         ]
-        self.pack, self.pack_each, pack_fixed = (
-            functools.partial(struct.Struct("<" + "".join(codes[of])).pack_into, buffer, 8 * at)
-            for at, of in (
-                (0, slice(split)), (split - each, slice(split - each, split)),
-                (split, slice(split, None)),
-            )
-        )  # fmt: skip
-        pack_fixed(*known)
+
+        def packing(first: int, end: int) -> Callable[..., None]:
+            packs = struct.Struct("<" + "".join(codes[first:end]))
+            return functools.partial(packs.pack_into, buffer, 8 * first)
+
+        self.pack, self.pack_each = packing(0, split), packing(split - each, split)
+        packing(split, len(codes))(*known)
         self.places = np.empty(max(1, len(names)), np.uint64)  # kept: the driver has their address
         self.places[order] = buffer.ctypes.data + 8 * np.arange(len(names), dtype=np.uint64)
         self.pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]

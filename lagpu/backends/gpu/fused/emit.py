@@ -374,12 +374,13 @@ class LoopScalars:
         self._set(device, written, found, _unsure(statements, found))
 
     @classmethod
-    def sure(
-        cls, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
-    ) -> LoopScalars:
-        """Return the scalars of statements that are known to find all values they read."""
+    def known(
+        cls, device: Device, written: list[ops.ScalarValue],
+        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
+    ) -> LoopScalars:  # fmt: skip
+        """Return the scalars of statements like those of which all this was found before."""
         made = cls.__new__(cls)
-        made._set(device, written, found, [])
+        made._set(device, written, found, unsure)
         return made
 
     def _set(
@@ -415,7 +416,7 @@ class LoopScalars:
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
                 heard = notification if x is self.written[-1] else None
-                words = out[part]
+                words = out[part] if k else out  # to cut it out takes as long as a launch
                 x.defer(functools.partial(_fetch, device, words, x.dtype, heard), words, device)
             else:
                 x.set(_value(found[part], x.dtype))

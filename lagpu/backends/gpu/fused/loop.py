@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import Device, Limits, has_free, named_error
@@ -18,9 +17,6 @@ from lagpu.operations import Rejection, Statements
 #: (what launches the kernel of the loop, what takes its results over; that returns True if the
 #: kernel was stopped, and what it wrote is of no use)
 Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
-
-
-_UNHEARD = nullcontext()
 
 
 def may_last(A: CscMatrix) -> bool:
@@ -91,7 +87,7 @@ class KernelLoop(abc.ABC):
             if self.stops:
                 waits = log is not None or not self._may_run_on()
                 (device.rearm if waits else device.let_run)()
-            with heard(device.stop[1]) if waits else _UNHEARD:
+            with heard(device.stop[1]) if waits else device.lock:  # which the caller has
                 steps[0]()
                 launched = True
                 _end(device if waits else None, steps[1], before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -190,7 +189,9 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    made = GridSearch(body, times, rule, _Plan(body, times), added)
+    written = [body.frontier, *[a.target for a in body.assignments]]
+    made = GridSearch(A, body.statements, written, times, rule, _Plan(body, times), added)
+    made._body = body
     why = match.why_no_search(body) or match.why_no_values(body, made.plan.sums, made.plan.keep)
     why = why or _why_not_added(body, added)
     if why:
@@ -217,14 +218,15 @@ def _why_not_added(body: SearchBody, added: int) -> str:
 
 def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
     """Return the search of a recorded body that has been found on its matrix, or None."""
-    (of, added), at = body.record.found.get(search_again, (None, 0)), body.handles
-    if of is None or at[of.frontier.number] is not frontier:
+    of, added = body.record.found.get(search_again, (None, 0))
+    if of is None or body.handles[of.frontier.number] is not frontier:
         return None
-    A = at[of.A.number].csc()
+    A: CscMatrix = body.handles[of.A.number].csc()
     plan = A.kernels.get(_key(of, frontier, times))
     if plan is None or (added and frontier.single < 0):
         return None
-    return GridSearch(of.on(body, A), times, None, plan, added)
+    written = [body.handles[k] for k in plan.places]
+    return GridSearch(A, body, written, times, None, plan, added)
 
 
 def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
@@ -236,7 +238,12 @@ class _Plan:
     """What is the same for all searches of a recorded body on one matrix, found once."""
 
     def __init__(self, body: SearchBody, times: int | None) -> None:
-        self.of = body.on_places  # keeps its id from being reused
+        self.of = of = body.on_places  # keeps its id from being reused
+        #: Of the frontier and the outputs among the handles of a recorded body.
+        self.places = (
+            [x.number for x in (of.frontier, *[a.target for a in of.assignments])] if of else []
+        )
+        self.assigns_first = int(body.assigns_first)
         self.iso = iso = _is_one(body)  # whether every product is 1
         self.sums = not iso and body.sums  # whether the products of one level add up
         # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
@@ -266,14 +273,20 @@ class GridSearch(KernelLoop):
     _depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def __init__(
-        self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan, added: int
-    ) -> None:
+        self, A: CscMatrix, statements: Statements, written: list[VectorStore],
+        times: int | None, rule: SearchRule | None, plan: _Plan, added: int,
+    ) -> None:  # fmt: skip
         if rule is not None:
             self.why = f"{self.why}; {rule.why}"
-        self.statements, self.device = body.statements, body.A.device
-        self._body, self._times, self._rule, self.plan = body, times, rule, plan
+        self.statements, self.device, self.written = statements, A.device, written
+        self._A, self._times, self._rule, self.plan = A, times, rule, plan
         self._added, self.stops = added, plan.stops
-        self.written = [body.frontier, *[x for x, _, _ in body.assignments]]
+
+    @functools.cached_property
+    def _body(self) -> SearchBody:
+        """The body on these objects, which a plain search again does not need."""
+        recorded: Any = self.statements
+        return self.plan.of.on(recorded, self._A)
 
     def count(self) -> Callable[[], int]:
         """Let the next run keep its depth; return what fetches the last value of the counter."""
@@ -290,7 +303,7 @@ class GridSearch(KernelLoop):
         return int(assigned + sum(x.dtype.numpy.itemsize * f.size for x in values))
 
     def _prepare(self, log: LoopLog | None) -> Prepared | None:
-        body, times, plan, (f, *targets) = self._body, self._times, self.plan, self.written
+        times, plan, (f, *targets) = self._times, self.plan, self.written
         if times == 0:
             return None
         device, added, stops = self.device, self._added, self.stops
@@ -304,7 +317,7 @@ class GridSearch(KernelLoop):
         plain = source >= 0 and not added and not [x for x in targets if x.known != 0]
         if prepared is not None and plan.plain and plain and depths is None:
             given = [
-                *(None, None, None, f.number, source, 1, None, None), int(body.assigns_first), 1,
+                *(None, None, None, f.number, source, 1, None, None), plan.assigns_first, 1,
                 (1 << len(targets)) - 1, NO_LIMIT, result,
             ]  # fmt: skip
             for x in targets:
@@ -316,6 +329,7 @@ class GridSearch(KernelLoop):
                 f.counters.allocate_ahead(targets)
 
             return functools.partial(prepared.run_with, given), settle_plainly
+        body = self._body
         sources, source_values = (None, None) if source >= 0 else f.listed()
         excluded = None
         if body.excluded.nvals:
@@ -419,7 +433,7 @@ class GridSearch(KernelLoop):
         reads_matrix = not iso and body.reads[1]
         unhinted = self.plan.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
-        outputs = itertools.chain(*map(output_names, range(len(body.assignments))))
+        outputs = [name for k in range(len(body.assignments)) for name in (f"x{k}", f"x{k}_words")]
         return device.prepare(
             made, grid * space.block, block=space.block, cooperative=True, shared=shared,
             n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
@@ -459,16 +473,10 @@ def pull_room(block: int, sums: bool) -> int:
     return 0 if sums else _GROUP_BYTES * block // 32
 
 
-@functools.cache
-def output_names(k: int) -> tuple[str, str]:
-    """Return how kernels name the values and the words of an output."""
-    return f"x{k}", f"x{k}_words"
-
-
 def unused_outputs(assignments: int) -> dict[str, Any]:
     """Return the arguments of a search kernel for the outputs that so many assignments lack."""
     lacking = range(assignments, MAX_ASSIGNMENTS)
-    return dict.fromkeys(itertools.chain(*map(output_names, lacking)))
+    return {name: None for k in lacking for name in (f"x{k}", f"x{k}_words")}
 
 
 def outputs_of(
@@ -489,8 +497,7 @@ def outputs_of(
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))
-        name, words = output_names(k)
-        arguments[name], arguments[words] = x.values, x.words
+        arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
         if not new:
             x.changes()
     return blank, arguments, had

@@ -486,14 +486,14 @@ class VectorStore:
         """Return uninitialised presence words, from the spare ones if there are any."""
         found, count = self.spare.pop("words", None), nwords(self.size)
         if found is None or len(found) != count:
-            found = self.device.xp.ndarray(count, np.uint32)  # what `empty` makes, and sooner
+            found = self.device.xp.empty(count, np.uint32)
         return found
 
     def spare_values(self, dtype: DType) -> Array:
         """Return uninitialised values for each index, from the spare ones if they fit."""
         found = self.spare.pop("values", None)
         if found is None or found.dtype != dtype.numpy or len(found) != self.size:
-            found = self.device.xp.ndarray(self.size, dtype.numpy)
+            found = self.device.xp.empty(self.size, dtype.numpy)
         return found
 
     def to_bitmap(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -33,7 +33,6 @@ from lagpu.backends.gpu.fused.program.text import (
 )
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.backends.match import distinct, holds
 from lagpu.operations import Statement, Statements, Until
@@ -59,7 +58,6 @@ BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
 
 
 _OUTPUTS = VectorStore, ops.ScalarValue
-_STAMPED = VectorStore, MatrixHandle
 
 
 class Batches:
@@ -72,16 +70,16 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, the
-        #: share, and whether all else has stamps.
-        self._lines: dict[Any, tuple[int, bool, float, bool]] = {}
+        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, and
+        #: the share.
+        self._lines: dict[Any, tuple[int, bool, float]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
-        #: What came again last, by the keys of its lines.
-        self._again: dict[tuple[int, ...], _Again] = {}
-        #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
-        #: same objects needs its signature made.
-        self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
+        #: What came again last, by its first line, its last one and how many there are.
+        self._again: dict[tuple[int, int, int], _Again] = {}
+        #: The last batch of such lines, with the first place of the object at each place, and how
+        #: many objects there are: no other one that is alike in this needs its signature made.
+        self._last: dict[tuple[Any, ...], tuple[list[int], int, _Known, bool]] = {}
 
     def line(self, statement: Statement, last: Any = None) -> BatchLine | None:
         """Return what `run` needs of a statement; None unless it writes a vector or a scalar.
@@ -112,9 +110,8 @@ class Batches:
             number = next(self._numbers) if _is_line(statement) else 0
             has_scalars = any(type(x) is ops.ScalarValue for x in handles)
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
-            may = not has_scalars and all(type(x) in _STAMPED for x in handles)
-            found = self._lines[key] = number, has_scalars, share, may
-        number, has_scalars, share, may = found
+            found = self._lines[key] = number, has_scalars, share
+        number, has_scalars, share = found
         if not number:
             return None
         if has_scalars:
@@ -123,8 +120,22 @@ class Batches:
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
         share = 1.0 if nvals > _LONG else share
-        same = (text, [*map(_STAMP, handles)], number, share) if may else None
+        stamps = [getattr(x, "stamp", None) for x in handles]
+        same = None if None in stamps else (text, stamps, number, share)
         return number, handles, numbers, share, same
+
+    def again(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run lines as `run` does if their launch comes again; `Device.began` is set with it."""
+        found = self._again.get((lines[0][0], lines[-1][0], len(lines)))
+        device = self._counters.device
+        if found is None or device.observers:
+            return False
+        if device.enter is not None:  # it runs in this thread
+            device.enter()
+        try:
+            return found.run(lines, counted)
+        except MemoryError:  # then `run` tries, which names the error
+            return False
 
     def run(self, statements: Statements, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run such statements as one program; False if there is none, or it has no memory.
@@ -132,40 +143,34 @@ class Batches:
         `lines` has what `line` returned for each. The number of entries of the vector `counted` is
         asked for next. The caller holds the lock of the backend.
         """
-        enter, observers = self._counters.device.enter, self._counters.device.observers
-        if enter is not None:  # it runs in this thread
+        enter = self._counters.device.enter
+        if enter is not None:
             enter()
-        key = tuple(map(_KEY, lines))
-        again = self._again.get(key)
         try:
-            if again is None or observers or not again.fits(lines, counted):
-                program = self._plan(key, statements, lines, counted)
-                if program is None:
-                    return False
-                again = program.again(lines, counted)
-                if again is None:
-                    program.run()
-                    return True
-                if len(self._again) >= MOST_PROGRAMS:
-                    self._again.clear()
-                self._again[key] = again
-            again.run(lines, counted)
+            program = self._plan(statements, lines, counted)
+            if program is None:
+                return False
+            program.run()
         except MemoryError:  # it has done nothing
             return False
+        again = program.again(counted)
+        if again is not None:
+            if len(self._again) >= MOST_PROGRAMS:
+                self._again.clear()
+            self._again[lines[0][0], lines[-1][0], len(lines)] = again
         return True
 
     def _plan(
-        self, key: tuple[int, ...], statements: Statements,
-        lines: Sequence[BatchLine], counted: Any,
-    ) -> Batch | None:  # fmt: skip
+        self, statements: Statements, lines: Sequence[BatchLine], counted: Any
+    ) -> Batch | None:
         """Return the program of such statements; None if there is none, or none yet."""
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
-        known, counts = self._of(key, statements, lines, named, counted)
+        known, counts = self._of(statements, lines, named, counted)
         counted = counted if counts else None
         known.came += 1
-        if not known.writes or known.came <= AFTER:
+        if not known.written or known.came <= AFTER:
             return None
-        handles = known.handles(named)
+        handles = [named[k] for k in known.handles]
         for kept in known.kept:
             repeats = kept.repeats(handles)
             if repeats or kept.program.arguments.fit(handles):
@@ -190,14 +195,17 @@ class Batches:
             in_background.reset(token)
 
     def _of(
-        self, kinds: tuple[int, ...], statements: Statements,
+        self, statements: Statements,
         lines: Sequence[BatchLine], named: list[Any], counted: Any,
     ) -> tuple[_Known, bool]:  # fmt: skip
         """Return what is known of batches alike, and whether they write `counted`."""
-        ids = [*map(id, named), id(counted)]
+        kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
-        if last is not None and last[0] == ids and last[1].has_numbers(named):
-            return last[1:]
+        if last is not None:
+            first, count, its, counts = last
+            alike = [*map(ids.__getitem__, first)] == ids and len({*ids}) == count
+            if alike and its.has_numbers(named):
+                return its, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
         key = signature(lines, counted if counts else None).key
         known = self._known.get(key)
@@ -207,7 +215,7 @@ class Batches:
             known = self._known[key] = _Known(self._counters.device, statements, named)
         if len(self._last) >= MOST_PROGRAMS:
             self._last.clear()
-        self._last[kinds] = ids, known, counts
+        self._last[kinds] = [*map(ids.index, ids)], len({*ids}), known, counts
         return known, counts
 
 
@@ -232,18 +240,8 @@ def _is_line(s: Statement) -> bool:
     return not (s.scalars and emit.why_no_scalars((s,)))
 
 
-def _several(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what returns the elements at some places of a list, quickly."""
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    return lambda of: [of[k] for k in places]
-
-
 class _Known:
-    """What batches alike have in common, and the programs for them.
-
-    All places but those of `written` are in the list of the handles of all lines.
-    """
+    """What batches alike have in common, by places in the list of the handles of all lines."""
 
     def __init__(self, device: Device, statements: Statements, named: Sequence[Any]) -> None:
         self.came = 0
@@ -251,18 +249,21 @@ class _Known:
         for k, x in enumerate(named):
             first.setdefault(id(x), k)
         scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
-        places = [k for of, k in first.items() if of not in scalars]
-        #: Returns the handles, each once, without scalars.
-        self.handles = _several(places)
+        #: The handles, each once, without scalars.
+        self.handles = [k for of, k in first.items() if of not in scalars]
         self._asked = [first[of] for of in first if of in scalars]
         self._there = [has_number(named[k]) for k in self._asked]
-        outs = distinct(s.out for s in statements if not s.writes_scalar)
-        #: Returns the vectors that they write, of those handles.
-        self.written = _several([places.index(first[id(x)]) for x in outs])
-        self.writes = bool(outs)
+        self.written = [first[id(x)] for x in distinct(s.out for s in statements)]
+        self.written = [k for k in self.written if type(named[k]) is VectorStore]
         made = emit.LoopScalars(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
-        self.scalars_written, self.is_sure = len(made.written), not made.unsure
+        self.scalars_written = len(made.written)
+        #: The reads that may find no value: a statement, and which of its scalars.
+        reads = iter([(k, n) for k, s in enumerate(statements) for n in range(len(s.scalars))])
+        self.unsure = [
+            next((k, n) for k, n in reads if statements[k].scalars[n] is ref)
+            for _, ref in made.unsure
+        ]
         self.kept: list[_Kept] = []  # for vectors in other forms, as `Arguments.fit` tests
 
     def has_numbers(self, named: Sequence[Any]) -> bool:
@@ -334,26 +335,28 @@ class _Again:
     def __init__(self, kept: _Kept, lines: Sequence[BatchLine], counted: Any, counts: bool) -> None:
         self._kept, self._counts = kept, counts
         self._same, self._counted = [*map(_SAME, lines)], counted and counted.stamp
-        #: The first line that writes each vector.
+        #: The first line that writes each vector, and the line and place of each number.
         self._writes = [*{id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}.values()]
+        numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
+        self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
-    def fits(self, lines: Sequence[BatchLine], counted: Any) -> bool:
-        """Whether it is the last launch of its program, and that of these lines."""
-        same = self._kept.again is self and self._same == [*map(_SAME, lines)]
-        return same and self._counted == (counted and counted.stamp)
-
-    def run(self, lines: Sequence[BatchLine], counted: Any) -> None:
+    def run(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run these lines; False if the last launch of the program was that of others."""
         kept = self._kept
-        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
-        each: list[Any] = [numbers[k] for k in kept.program.arguments.places]
+        if kept.again is not self or self._same != [*map(_SAME, lines)]:
+            return False
+        if self._counted != (counted and counted.stamp):
+            return False
+        each: list[Any] = [lines[k][2][place] for k, place in self._numbers]
         for k in self._writes:
             lines[k][1][0].changes()
         if not self._counts:  # the kernel writes no notification
             kept.launch.again([*each, None, None, 0])
-            return
+            return True
         heard, counts = kept.device.notification(), kept.counters.take(3)
         kept.launch.again([*each, counts, heard.memory, heard.serial])
         counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+        return True
 
 
 class Batch(KernelLoop):
@@ -368,7 +371,7 @@ class Batch(KernelLoop):
         handles: Sequence[Any], counted: Any, repeats: bool,
     ) -> None:  # fmt: skip
         self.statements, self.device = statements, kept.device
-        self.written = known.written(handles)
+        self.written = [named[k] for k in known.written]
         self._known, self._kept, self._counted = known, kept, counted
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
@@ -376,14 +379,11 @@ class Batch(KernelLoop):
     def nbytes(self) -> int:
         return sum(x.bytes_to_write for x in self.written)
 
-    def again(self, lines: Sequence[BatchLine], counted: Any) -> _Again | None:
-        """Return what runs it from now on, if its launch comes again and has no scalars.
-
-        Such a launch has nothing to take back.
-        """
-        if not self._repeats or self._known.scalars:
+    def again(self, counted: Any) -> _Again | None:
+        """Return what runs it next, if its launch came again and has no scalars to take back."""
+        if not self._repeats or self._known.scalars or None in map(_SAME, self._lines):
             return None
-        self._kept.again = _Again(self._kept, lines, counted, self._counted is not None)
+        self._kept.again = _Again(self._kept, self._lines, counted, self._counted is not None)
         return self._kept.again
 
     def _outputs(self) -> Sequence[VectorStore]:
@@ -431,10 +431,9 @@ class Batch(KernelLoop):
         known = self._known
         if not known.scalars:
             return None
-        if not known.is_sure:
-            return emit.LoopScalars(self.statements, self.device)
         found = [self._named[k] for k in known.scalars]
-        return emit.LoopScalars.sure(self.device, found[: known.scalars_written], found)
+        unsure = [(k, self.statements[k].scalars[n]) for k, n in known.unsure]
+        return emit.LoopScalars.known(self.device, found[: known.scalars_written], found, unsure)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any
