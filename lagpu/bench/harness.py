@@ -131,10 +131,18 @@ class Span:
 
 
 class Clock:
-    """Times calls on one backend, or of another library (None), whose calls return at their end."""
+    """Times calls on one backend, or of another library (None), whose calls return at their end.
 
-    def __init__(self, backend: Backend | None = None) -> None:
-        self.backend = backend
+    A search is repeated up to `repeats` times, until its runs took `enough_ms`; where the device
+    time is measured, up to `walls` times for the wall time.
+    """
+
+    def __init__(
+        self, backend: Backend | None = None, repeats: int = REPEATS, walls: int = REPEATS,
+        enough_ms: float = _ENOUGH_MS,
+    ) -> None:  # fmt: skip
+        self.backend, self._repeats, self._walls = backend, repeats, walls
+        self._enough_ms = enough_ms
         self._devices = [] if backend is None else devices_of(backend)
         xp = self._devices[0].xp if self._devices else np
         self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
@@ -146,7 +154,8 @@ class Clock:
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
-        times, result = self.repeat(self.wall, search)
+        walls = self._walls if self.has_device else self._repeats
+        times, result = self.repeat(self.wall, search, walls)
         wall = statistics.median(times)
         if not self.has_device:
             return Sample(wall, wall), result
@@ -155,13 +164,15 @@ class Clock:
 
     def repeat(
         self, once: Callable[[Callable[[], Result]], tuple[float, Result]],
-        search: Callable[[], Result], repeats: int = REPEATS, enough_ms: float = _ENOUGH_MS,
+        search: Callable[[], Result], repeats: int | None = None, enough_ms: float | None = None,
     ) -> tuple[list[float], Result]:  # fmt: skip
-        """Run a search by `wall` or `queued`, up to `repeats` times, until they took `enough_ms`.
+        """Run a search by `wall` or `queued` several times.
 
         Return the time of each run, of several processes that of the slowest, and the last result.
         """
         times: list[float] = []
+        repeats = self._repeats if repeats is None else repeats
+        enough_ms = self._enough_ms if enough_ms is None else enough_ms
         while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
             of_each = [[ms]] if self.backend is None else of_all(self.backend, ms)

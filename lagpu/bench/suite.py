@@ -62,7 +62,7 @@ class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
     `edges` are those that the search from a root traverses, each counted once, by the root; `used`
-    are the bytes on the devices after a search.
+    are the bytes on the devices after a search; `clock` makes the clock of a backend.
     """
 
     name: str
@@ -71,10 +71,13 @@ class Tested:
     found: harness.Agreement = field(default_factory=harness.Agreement)
     edges: dict[int, int] = field(default_factory=dict)
     used: int = 0
+    clock: Callable[[Backend | None], Clock] = Clock
 
     @classmethod
-    def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
-        host = HostGraph.of(A)
+    def of(
+        cls, name: str, A: Matrix, roots: int, seed: int | None, host: HostGraph | None = None
+    ) -> Tested:
+        host = host or HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
         return cls(name, host, host.roots(bare, roots, seed))
 
@@ -280,7 +283,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
     """Search from every root, compare and prove; `before` are bytes in use without the graph."""
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     with as_mode(mode):
-        clock = Clock(place)
+        clock = tested.clock(place)
         first_ms, _ = clock.wall(functools.partial(run, tested.roots[0]))
         run(tested.roots[-1])  # compiles kernels too
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
@@ -295,7 +298,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
 
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    library, clock = peers.PEERS[name].open(tested.host), Clock()
+    library, clock = peers.PEERS[name].open(tested.host), tested.clock(None)
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
     found = tested.search(clock, library.search, "levels", name, library.levels)
     samples, refusal, last = found

@@ -314,10 +314,8 @@ def _lengths_and_routes(
 ) -> Any:  # fmt: skip
     """Return distances and paths by nodes, or those of one node."""
     end = None if target is None else G.find(target)
-    if target is not None and end is None:
-        raise nx.NetworkXNoPath(unreached)
     reached, distances = _distances(G, starts, weight, cutoff=cutoff, target=end, nearest=nearest)
-    if end is None:
+    if target is None:
         lengths = _by_nodes(G, starts, reached, distances)
         return lengths, _routes(G, starts, weight, reached, distances)
     at = np.flatnonzero(reached == end)
@@ -395,14 +393,12 @@ def _between(
     """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    end, none = G.find(target), unreached.format(target, source)
-    if end is None:
-        raise nx.NetworkXNoPath(none)
+    end = G.find(target)
     reached, distances = _distances(G, [start], weight, target=end, nearest=nearest)
     for v, distance in zip(reached.tolist(), distances.tolist(), strict=True):
         if v == end:
             return distance
-    raise nx.NetworkXNoPath(none)
+    raise nx.NetworkXNoPath(unreached.format(target, source))
 
 
 @answers()

@@ -26,7 +26,7 @@ from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched,
 from lagpu.core import Matrix
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
-from lagpu.generators.load import is_random, is_spec, load
+from lagpu.generators.load import canonical, is_random, is_spec, load
 from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
@@ -38,8 +38,11 @@ _QUICK_ROOTS = 2
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
 _LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
-#: The counter of energy moves some ten times a second, so searches are repeated for so long.
-_SECONDS = 2.0
+#: Most times are those of kernels, which differ little from run to run; the turns show how much.
+_CLOCK = functools.partial(Clock, repeats=3, walls=1, enough_ms=200.0)
+#: The counter of energy moves some ten times a second: searches are repeated for so long, from one
+#: move to another, but not for ever where it stands still.
+_SECONDS, _STILL = 0.5, 1.0
 _NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, as --figure 1."
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
@@ -95,7 +98,7 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
         A = placed_on(A, place)
         found = searched(tested, A, runner.mode, variant.output, before)
         search = functools.partial(ALGORITHMS[variant.output], A)
-        return found._replace(kernel_ms=_kernel_ms(tested, place, found.mode, search))
+        return found._replace(kernel_ms=_kernel_ms(tested, _CLOCK(place), found.mode, search))
     name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
     if tested.host.facts.entries > most:
         raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
@@ -103,13 +106,12 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
 
 
 def _kernel_ms(
-    tested: Tested, place: Backend, mode: str, search: Callable[[int], object]
+    tested: Tested, clock: Clock, mode: str, search: Callable[[int], object]
 ) -> list[float]:
     """Return the time of the kernels of each search, without the host's time between them."""
     # That is what a paper's C program takes. A loop that is one kernel has no such time.
-    if place.device is None or mode != "eager":
+    if mode != "eager" or cast(Backend, clock.backend).device is None:
         return []
-    clock = Clock(place)
 
     def once(run: Callable[[], object]) -> tuple[float, object]:
         with trace(fuse=False) as traced:
@@ -156,7 +158,7 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
     samples: list[Sample] = []
     with suite.as_mode(runner.mode):
         round_of(tested.roots[0])  # compiles kernels
-        clock = Clock(place)
+        clock = _CLOCK(place)
         once = clock.queued if clock.has_device else clock.wall
         for root in progress.over(tested.roots, "roots"):  # once each: they are a thousand
             ms, found = once(functools.partial(round_of, root))
@@ -164,7 +166,7 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
     refusal = _wrong_dependencies(tested, *(x.to_coo() for x in found))
     nbytes = used_bytes(place) - before if place.device else None
     done = Searched(runner.mode, "dependencies", samples, refusal, nbytes=nbytes)
-    return done._replace(kernel_ms=_kernel_ms(tested, place, runner.mode, round_of))
+    return done._replace(kernel_ms=_kernel_ms(tested, Clock(place, 1), runner.mode, round_of))
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
@@ -224,12 +226,20 @@ class EnergyCounter:
 
     def joules(self, run: Callable[[], int], seconds: float = _SECONDS) -> float:
         """Return the energy of a search; `run`, repeated for some seconds, returns how many."""
-        self._synchronize()
-        begin, before, searches = time.perf_counter(), self._read(), 0
-        while not searches or time.perf_counter() - begin < seconds:
+        _, before = self._until_it_moves(run, 0.0)
+        searches, after = self._until_it_moves(run, seconds)
+        return (after - before) / searches
+
+    def _until_it_moves(self, run: Callable[[], int], seconds: float) -> tuple[int, float]:
+        """Run for some seconds and until the counter moves; return the searches and the joules."""
+        begin, last, searches = time.perf_counter(), self._read(), 0
+        while True:
             searches += run()
-        self._synchronize()
-        return (self._read() - before) / searches
+            self._synchronize()
+            before, last = last, self._read()
+            passed = time.perf_counter() - begin
+            if passed >= seconds and (last != before or passed >= seconds + _STILL):
+                return searches, last
 
     def _read(self) -> float:
         """Return the joules since the driver was loaded."""
@@ -274,27 +284,24 @@ def run(
     about = {"number": paper.number, "title": paper.title, "where": paper.where}
     whole = harness.envelope([place], peers.versions(sorted(libraries)))
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
-    refusals: list[str] = []
-    failed: list[LagpuError] = []
+    graphs = _Graphs(place, request, say)
     known: dict[tuple[object, ...], Searched] = {}
-    for experiment in experiments:
-        work = _Work(experiment, request, place, known, say)
-        rows: list[Row] = []
-        whole["experiments"].append(work.report(rows))
-        for graph in progress.over(work.graphs, "graphs"):
-            try:
-                rows.extend(work.rows_of(graph))
-            except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
-                # others may be smaller, valid, in fewer pieces
-                work.leave_out(f"{graph.name}: {error}", error)
-            whole["experiments"][-1] = work.report(rows)
-            if rows:
-                keep(whole)
-        refusals += work.refusals
-        failed += work.errors
-    if failed and not any(part["rows"] for part in whole["experiments"]):
+    works = [_Work(experiment, request, graphs, known, say) for experiment in experiments]
+    whole["experiments"] = [work.report() for work in works]
+    sources = dict.fromkeys(graphs.key(graph) for work in works for graph in work.graphs)
+    for key in progress.over([*sources], "graphs"):  # each is made once
+        for k, work in enumerate(works):
+            for graph in work.graphs:
+                if graphs.key(graph) == key:
+                    work.measure(graph)
+                    whole["experiments"][k] = work.report()
+                    if work.rows:
+                        keep(whole)
+        graphs.forget()
+    failed = [error for work in works for error in work.errors]
+    if failed and not any(work.rows for work in works):
         raise failed[0]
-    return whole, refusals
+    return whole, [text for work in works for text in work.refusals]
 
 
 def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
@@ -315,45 +322,130 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
         raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
 
 
+class _Graphs:
+    """The graphs of a run, one at a time, each made once."""
+
+    def __init__(self, place: Backend, request: Request, say: Say) -> None:
+        self.place, self._request, self._say = place, request, say
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop the graph."""
+        self._A: Matrix | None = None
+        self._tested: dict[int, Tested] = {}
+
+    def source(self, graph: PaperGraph) -> str | None:
+        """Return the file or the text of a graph; None without any."""
+        made = graph.quick if self._request.quick else graph.made
+        return self._request.files.get(graph.name, made)
+
+    def why(self, graph: PaperGraph) -> str:
+        """Return how a graph differs from the paper's, or an empty string."""
+        given = self._request.files.get(graph.name)
+        if given is None:
+            return "a small graph, since --quick is given" if self._request.quick else graph.why
+        if not is_spec(given):
+            return ""
+        if graph.made is None or _generator(given) != _generator(graph.made):
+            return f"size only: {given}, by --graph"
+        return f"{graph.why or 'by the same generator'}; of another size, by --graph"
+
+    def key(self, graph: PaperGraph) -> tuple[str | None, str]:
+        """Return what is the same for two graphs that are one matrix."""
+        return self.source(graph), graph.pieces
+
+    def place_of(self, graph: PaperGraph) -> Backend:
+        """Return the backend of a graph, the grid of its pieces where it has some."""
+        return _grid_of(graph, self.place) if graph.pieces else self.place
+
+    def matrix(self, graph: PaperGraph) -> Matrix:
+        """Return the matrix, under a limit of memory without anything kept beside it."""
+        source = str(self.source(graph))
+        if self._A is None:
+            place = self.place_of(graph)
+            self._say(f"{graph.name}: loading {source}")
+            gc.collect()
+            self.before = used_bytes(place) if place.device else 0
+            self._again = functools.partial(load, source, place, seed=self._request.seed)
+            self._A = self._again()
+        elif self._request.memory is not None:
+            self._A = None  # with what variants before have left at it, which would count
+            gc.collect()
+            self._A = self._again()
+        return self._A
+
+    def tested(self, graph: PaperGraph, roots: int) -> Tested:
+        """Return a graph with some roots and the results so far."""
+        if roots not in self._tested:
+            A, source = self._A, str(self.source(graph))
+            if A is None:
+                A = self.matrix(graph)
+            first = next(iter(self._tested.values()), None)
+            made = Tested.of(graph.name, A, roots, self._request.seed, first and first.host)
+            made.clock = _CLOCK
+            self._tested[roots] = made
+            if not first and is_spec(source) and not is_random(source):
+                # made on the host; a copy takes less time
+                symmetric = made.host.facts.symmetric or None
+                again = CSC(A.nrows, A.ncols, *made.host.columns, symmetric=symmetric)
+                self._again = functools.partial(again.matrix, A.backend)
+        return self._tested[roots]
+
+
+def _generator(text: str) -> str:
+    """Return the name of the generator in a text."""
+    return canonical(text).partition(":")[0]
+
+
 class _Work:
-    """One experiment: what is missing, what was refused."""
+    """One experiment: its rows, what is missing, what was refused."""
 
     def __init__(
-        self, experiment: Experiment, request: Request, place: Backend,
+        self, experiment: Experiment, request: Request, graphs: _Graphs,
         known: dict[tuple[object, ...], Searched], say: Say,
     ) -> None:  # fmt: skip
-        self._experiment, self._request, self._place = experiment, request, place
+        self._experiment, self._request, self._graphs = experiment, request, graphs
         self._known, self._say = known, say
         self._counter: EnergyCounter | None = None
+        self._rows: dict[str, list[Row]] = {}  # by graph
         self.missing: dict[str, None] = {}  # in order
         self.refusals: list[str] = []
         self.errors: list[LagpuError] = []
         wanted = [g for g in experiment.graphs if not request.only or g.name in request.only]
-        self.graphs = [graph for graph in wanted if self._source(graph)]
-        without = [graph.name for graph in wanted if not self._source(graph)]
+        self.graphs = [graph for graph in wanted if graphs.source(graph)]
+        without = [graph.name for graph in wanted if not graphs.source(graph)]
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
         if experiment.energy:
             try:
-                self._counter = EnergyCounter(place)
+                self._counter = EnergyCounter(graphs.place)
             except BackendUnavailable as error:
-                self.leave_out(str(error), error)
+                self._leave_out(str(error), error)
                 self.graphs = []
 
-    def leave_out(self, why: str, error: LagpuError) -> None:
+    @property
+    def rows(self) -> list[Row]:
+        """The rows so far, in the order of the experiment's graphs."""
+        return [row for graph in self.graphs for row in self._rows.get(graph.name, ())]
+
+    def measure(self, graph: PaperGraph) -> None:
+        """Measure every variant on a graph, or say why not."""
+        try:
+            self._rows[graph.name] = [*self._rows_of(graph)]
+        except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
+            # others may be smaller, valid, in fewer pieces
+            self._leave_out(f"{graph.name}: {error}", error)
+
+    def _leave_out(self, why: str, error: LagpuError) -> None:
         """Say in the report what is missing."""
         self.missing.setdefault(why)
         self.errors.append(error)
 
-    def _source(self, graph: PaperGraph) -> str | None:
-        made = graph.quick if self._request.quick else graph.made
-        return self._request.files.get(graph.name, made)
-
-    def report(self, rows: Sequence[Row]) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
         experiment = self._experiment
-        rows = [row.copy() for row in rows]
+        rows = [row.copy() for row in self.rows]
         _complete(experiment, rows)
         return {
             "part": experiment.part,
@@ -367,37 +459,20 @@ class _Work:
             "rows": rows,
         }
 
-    def rows_of(self, graph: PaperGraph) -> Iterator[Row]:
-        """Measure every variant on a graph."""
-        request, place, memory = self._request, self._place, self._request.memory
-        if graph.pieces:
-            place = _grid_of(graph, place)
-        runners = self._runners(place)
-        source = str(self._source(graph))
-        self._say(f"{graph.name}: loading {source}")
-        gc.collect()
-        before = used_bytes(place) if place.device else 0
-        again = functools.partial(load, source, place, seed=request.seed)
-        A = again()
+    def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
+        request, graphs = self._request, self._graphs
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
-        tested = Tested.of(graph.name, A, count, request.seed)
-        host = tested.host
-        if is_spec(source) and not is_random(source):  # made on the host; a copy takes less time
-            columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
-            again = functools.partial(columns.matrix, place)
+        runners, limit = self._runners(graphs.place_of(graph)), request.memory
+        tested = graphs.tested(graph, count)
         found: dict[Runner, list[Searched]] = {runner: [] for runner in runners}
         for turn, runner in itertools.product(range(_TURNS), runners):
             who = f"{graph.name}, {runner.variant.name}"
             if len(found[runner]) < turn:
                 continue  # it failed in the turn before
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
-            if memory is not None and runner.place is not None:
-                del A  # with what the variants before have left at it, which would count
-                gc.collect()
-                A = again()
             try:
-                with nullcontext() if memory is None else self._place.device.limited(memory):
-                    one = self._measured(graph, tested, A, runner, before, turn)
+                with nullcontext() if limit is None else graphs.place.device.limited(limit):
+                    one = self._measured(graph, tested, runner, turn)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
                 self.missing.setdefault(f"{who}: {error}")
             except LagpuError as error:  # the other rows stay
@@ -429,20 +504,19 @@ class _Work:
             )
         return runners
 
-    def _measured(
-        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int, turn: int
-    ) -> Searched:
+    def _measured(self, graph: PaperGraph, tested: Tested, runner: Runner, turn: int) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
         variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
-        of = (kind, self._source(graph), graph.pieces, len(tested.roots), variants)
+        of = (kind, *self._graphs.key(graph), len(tested.roots), variants)
         key = (*of, runner.runs_as, variant.output, variant.fused, turn)
         if key not in self._known:
-            found = WAYS[kind](tested, A, runner, before)
+            found = WAYS[kind](tested, self._graphs.matrix(graph), runner, self._graphs.before)
             self._known[key] = found._replace(edges=tested.edges)
         found = self._known[key]
         if self._counter is not None and place is not None and found.joules is None:
-            search = functools.partial(ALGORITHMS[variant.output], placed_on(A, place))
+            A = placed_on(self._graphs.matrix(graph), place)
+            search = functools.partial(ALGORITHMS[variant.output], A)
             with suite.as_mode(found.mode):
                 joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
             found = self._known[key] = found._replace(joules=joules)
@@ -474,12 +548,12 @@ class _Work:
             joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
         )
         span = _means([[sample.device_ms for sample in one.samples] for one in turns])
-        why = "a small graph, since --quick is given" if self._request.quick else graph.why
+        why = self._graphs.why(graph)
         return {
             "graph": graph.name,
             "kind": graph.kind,
-            "made_from": self._source(graph),
-            "stand_in": "" if graph.name in self._request.files else why,
+            "made_from": self._graphs.source(graph),
+            "stand_in": why,
             "vertices": facts.vertices,
             "entries": facts.entries,
             "paper_size": graph.size,
@@ -490,7 +564,7 @@ class _Work:
             "note": variant.note,
             "backend": runner.runs_as if place is None else place.name,
             "own": runner.runs_as == (variant.kernel or variant.policy or runner.runs_as),
-            "size_only": self._request.quick or "size only" in why,
+            "size_only": self._request.quick or why.startswith("size only"),
             "mode": last.mode,
             "output": last.output,
             "roots": len(edges),

@@ -45,6 +45,24 @@ def test_joules_of_a_search(place, nvml):
     assert counter.joules(run, seconds=0.0) == pytest.approx(3.0)
 
 
+def test_the_counter_is_read_when_it_moves(place, nvml):
+    """It moves now and then: what was used before its last move would count, and after it not."""
+    counter, runs = EnergyCounter(place), []
+
+    def run():
+        runs.append(1)
+        nvml.counter.append(5000 + len(runs) // 10 * 20_000)  # two joules a run, in steps of ten
+        return 1
+
+    assert counter.joules(run, seconds=0.0) == pytest.approx(2.0)
+    assert len(runs) == 20
+
+
+def test_a_counter_that_stands_still_ends(place, nvml, monkeypatch):
+    monkeypatch.setattr("lagpu.papers.run._STILL", 0.0)
+    assert EnergyCounter(place).joules(lambda: 1, seconds=0.0) == 0.0
+
+
 def test_where_it_cannot_be_read(place, nvml, monkeypatch):
     with pytest.raises(BackendUnavailable, match=r"the cpu backend has no GPU\. Take a figure of"):
         EnergyCounter(backends.get("cpu"))

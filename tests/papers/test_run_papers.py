@@ -254,6 +254,19 @@ def test_a_file_takes_the_place_of_a_graph(tmp_path):
         assert (row["entries"], row["stand_in"]) == (entries, why)
 
 
+@pytest.mark.parametrize(
+    ("given", "why", "size_only"),
+    [
+        ("path:4", "a path; of another size, by --graph", False),
+        ("star:4", "size only: star:4, by --graph", True),
+    ],
+)
+def test_a_text_in_place_of_a_file_is_a_stand_in(given, why, size_only):
+    found, _ = run_paper(ONE, ONE.experiments, Request("cpu", files={"p": given}))
+    row = found["experiments"][0]["rows"][0]
+    assert (row["made_from"], row["stand_in"], row["size_only"]) == (given, why, size_only)
+
+
 def test_files_are_found_in_a_folder(run, tmp_path):
     folder = tmp_path / "real" / "below"
     folder.mkdir(parents=True)
@@ -409,9 +422,32 @@ def test_variants_that_differ_are_measured_each(ran):
         split=(split, itself, {}),
         parts=(PATH, itself, {"kind": "parts"}),
     )
-    assert ran == [
+    assert ran == [  # the graph in two pieces is another one
         *[("searches", "sim", "a"), ("searches", "sim", "fused")] * 2,
         *[("searches", "sim", "lagpu")] * 2,
-        *[("searches", "grid:1x2:sim", "lagpu")] * 2,
         *[("parts", "sim", "lagpu")] * 2,
+        *[("searches", "grid:1x2:sim", "lagpu")] * 2,
     ]
+
+
+def test_a_graph_is_made_once_for_all_experiments(monkeypatch):
+    made = []
+
+    def load(*given, **named):
+        made.append(given[0])
+        return load_graph(*given, **named)
+
+    monkeypatch.setattr("lagpu.papers.run.load", load)
+    other = PaperGraph("q", "path:7", quick="path:7")
+    variants = PAIR.variants[-1:]
+    experiments = [
+        replace(PAIR, part=part, graphs=graphs, variants=variants, roots=roots)
+        for part, graphs, roots in (
+            ("table 1", (PATH, other), 2), ("table 2", (other, PATH), 3), ("table 3", (PATH,), 1),
+        )
+    ]  # fmt: skip
+    report, _ = run_paper(ONE, experiments, Request("cpu"))
+    assert made == ["path:9", "path:7"]
+    graphs = [[row["graph"] for row in part["rows"]] for part in report["experiments"]]
+    assert graphs == [["a path", "q"], ["q", "a path"], ["a path"]]
+    assert [part["rows"][0]["roots"] for part in report["experiments"]] == [2, 3, 1]
