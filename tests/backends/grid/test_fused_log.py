@@ -10,6 +10,8 @@ from samples import picked
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, loop, semiring
 from lagpu.backends import grid
+from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.ops.planner import NO_DELTA
 from lagpu.backends.grid.partition import block_cyclic
 
 
@@ -51,8 +53,9 @@ CASES = list(itertools.product((assigned_first, assigned_after), THERE, (1, *PIE
         (assigned_after, (3,), 2),
     ),
 )
-def test_a_trace_has_a_row_a_level(work, there, pieces):
-    """As on one device, and each piece reports what it has sent."""
+def test_a_trace_has_a_row_a_level(work, there, pieces, monkeypatch):
+    """As on one device that does not ask how a frontier grows; each piece reports what it sends."""
+    monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
     rows, _ = traced(sims(pieces), 3000, work, there)
     want, _ = traced("sim", 3000, work, there)
     fields = ["level", "method", "nvals_in", "nvals_out", "kernel", "direction", "reason"]

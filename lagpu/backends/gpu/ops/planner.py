@@ -31,8 +31,8 @@ DENSE_DEGREE = 128.0
 # The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
 # and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
-# Vertices a unit of alpha where products add up, and the most: a push's atomics leave the L2 cache
-# with more (by the model in docs/design/planner.md, 2026-11-28).
+# Vertices a unit of alpha where products add up, and the most: the more vertices, the fewer of a
+# push's atomics find their values in the L2 cache (estimated, 2026-11-28).
 _SUMS_IN_CACHE, _SUMS_ALPHA = 1 << 19, 14.0
 # Of the mean degree behind an edge: what a pushed one finds in Kronecker graphs (2026-11-26).
 _FOUND_BEHIND = 0.3

@@ -9,6 +9,7 @@ from samples import sampled
 import lagpu
 from lagpu import BOOL, INT64, Matrix, Vector, algorithms, check, generators, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.ops.planner import NO_DELTA
 
 SIZES = (1, 31, 32, 33, 1023, 1025)
 
@@ -18,6 +19,7 @@ def _only_pulls(monkeypatch):
     """Searches pull in each level."""
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)
     monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)
+    monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
 
 
 def graph_of(place, rows, cols, n):

@@ -102,6 +102,10 @@ def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
     assert all(reason.endswith(f" 512 / {beta}") for reason in reasons)
 
 
+def test_only_searches_that_add_nothing_up_ask_how_a_frontier_grows():
+    assert (planner.delta_of(sums=False), planner.delta_of(sums=True)) == (4.0, planner.NO_DELTA)
+
+
 def test_long_searches_never_push_into_words():
     long = planner.LONG_SEARCH_DEGREE
     assert planner.gamma_of(14.0, long, 999.0) == planner.gamma_of(14.0, 1.0, 1.0) == 0
