@@ -67,8 +67,8 @@ def local_products(
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
-        A = pieces.transpose(A)  # sums stay in the pieces
-        product = product._replace(transpose=True)
+        # sums stay in the pieces
+        A, product = pieces.transpose(A), product._replace(transpose=True)
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
     position = product.semiring.multiply.positional
