@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from lagpu.papers.experiments import UNKNOWN, paper_of, sentence
+from lagpu.papers.experiments import paper_of, verdicts
 from lagpu.papers.run import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
@@ -34,11 +34,12 @@ def markdown(number, folder=FOLDER):
     ]
     of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
     of_paper.sort(key=lambda report: report["date"])
+    said = [*verdicts(number, {report["file"]: report for report in of_paper})]
     for experiment in paper_of(number).experiments:
         command = f"`lagpu paper {number} --{experiment.part}`"
         yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
         measured = [
-            (report, part)
+            (report, {"roots": experiment.roots, **part})
             for report in of_paper
             for part in report["experiments"]
             if part["part"] == experiment.part and part["rows"]
@@ -47,8 +48,10 @@ def markdown(number, folder=FOLDER):
             yield from _part(report, part, command)
         if measured:
             notes = (x for _, part in measured for x in lines_of(part | {"says": []}))
-            said = [*_together(notes), *_says(experiment, measured)]
-            yield from (f"- {_plain(line)}" for line in said)
+            yield from (f"- {_plain(line)}" for line in _together(notes))
+            for verdict in (one for one in said if one.part == experiment.part):
+                files = ", ".join(f"`{file}`" for file in verdict.files)
+                yield f"- {_plain(verdict.text)} ({files})"
             yield ""
         else:
             yield f"Not measured yet; {command} does.\n"
@@ -64,16 +67,6 @@ def _together(lines):
     return [
         f"missing: {graph}, {', '.join(variants)}: {why}" if graph else why
         for (graph, why), variants in found.items()
-    ]
-
-
-def _says(experiment, measured):
-    """Return what the rows of all reports say of a paper's claims, by today's rules."""
-    newest = {(x["graph"], x["variant"]): x for _, part in measured for x in part["rows"]}
-    return [
-        sentence(claim, [*newest.values()])
-        or f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
-        for claim in experiment.claims
     ]
 
 

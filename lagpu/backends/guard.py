@@ -43,34 +43,26 @@ def guarded(named: Named, host: Sequence[str] = ()) -> Callable[[Guarded], Guard
 
 
 def _guarded(method: Callable[..., Any], named: Named, enters: bool) -> Callable[..., Any]:
-    run: Callable[..., Any]
-    if len(inspect.signature(method).parameters) == 2:  # as `execute`: quicker than any arguments
-
-        @functools.wraps(method)
-        def run(self: Any, x: Any) -> Any:
-            try:
-                with self.lock:
-                    if enters and self.enter is not None:
-                        self.enter()
-                    return method(self, x)
-            except Exception as error:
-                _raise_named(self, error, method.__name__, named)
-                raise
-
-    else:
-
-        @functools.wraps(method)
-        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                with self.lock:
-                    if enters and self.enter is not None:
-                        self.enter()
-                    return method(self, *args, **kwargs)
-            except Exception as error:
-                _raise_named(self, error, method.__name__, named)
-                raise
-
-    return run
+    # With parameters of its own where the method has no defaults: to pass on any takes longer.
+    known = inspect.signature(method).parameters.values()
+    given = "*args, **kwargs"
+    if all(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in known):
+        given = ", ".join([p.name for p in known][1:])
+    enter = "self.enter is None or self.enter()" if enters else "pass"
+    text = f"""
+def run(self, {given}):
+    try:
+        with self.lock:
+            {enter}
+            return method(self, {given})
+    except Exception as error:
+        raise_named(self, error, method.__name__, named)
+        raise
+"""
+    made = {"__name__": __name__, "method": method, "raise_named": _raise_named, "named": named}
+    exec(compile(text, f"<guard of {method.__name__}>", "exec"), made)
+    run: Callable[..., Any] = made["run"]
+    return functools.wraps(method)(run)
 
 
 def _raise_named(backend: Any, error: Exception, method: str, named: Named) -> None:

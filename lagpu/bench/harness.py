@@ -305,7 +305,8 @@ def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Repo
 
 def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> FittingTable:
     """Return rows as a table; a column is a heading, and a format or a function of a row."""
-    found = FittingTable(*(head for head, _ in texts), **how)
+    heads = [head for head, _ in texts]
+    found = FittingTable(*heads, common=heads, **how)
     for head, _ in numbers:
         found.add_column(head, justify="right")
     for row in rows:

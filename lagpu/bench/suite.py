@@ -308,14 +308,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
 
 def table(rows: Sequence[Row]) -> FittingTable:
     """Return the rows as a table; what they have in common of `_TEXTS` is above it."""
-    common = {}
-    for head, of in _TEXTS:
-        cells = {str(harness.cell(of, row)) for row in rows}
-        if len(rows) > 1 and len(cells) == 1:
-            common[head] = cells.pop()
-    texts = [(head, of) for head, of in _TEXTS if head not in common]
-    title = ", ".join(f"{head} {cell}" for head, cell in common.items())
-    return harness.table(rows, texts, _NUMBERS, spare=_SPARE, title=title or None)
+    return harness.table(rows, _TEXTS, _NUMBERS, spare=_SPARE)
 
 
 def _how(row: Row) -> str:

@@ -407,13 +407,14 @@ row(
     "paper",
     "measure.run_paper",
     "Run a paper's tables and figures again: its variants, its metric, its figures beside ours.",
-    "name table figure section quick backend files only roots memory seed json_file",
+    "name table figure section gpus quick backend files only roots memory seed json_file",
     name=argument(
         "PAPER", "000 (hiragushi), 001 (vbfs), 002 (mgbc or bfs2d), 003 (turbobfs), 004 (kepler)."
     ),
     table=option(str, "This table alone.", metavar="N"),
     figure=option(str, "This figure alone.", metavar="N"),
     section=option(str, "This section alone.", metavar="N"),
+    gpus=option(int, "The experiments on several GPUs alone, on up to N of them.", metavar="N"),
     quick=flag("--quick", "Small graphs and few searches."),
     files=option(
         list[str],

@@ -13,7 +13,13 @@ from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, paper_of
+from lagpu.papers.experiments import (
+    PaperGraph,
+    experiments_of,
+    files_in,
+    on_gpus,
+    paper_of,
+)  # fmt: skip
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
@@ -118,13 +124,15 @@ def run_graph500(json_file: Path | None, **how: Any) -> None:
 
 
 def run_paper(
-    name: str, table: str | None, figure: str | None, section: str | None,
+    name: str, table: str | None, figure: str | None, section: str | None, gpus: int | None,
     files: Sequence[str] | None, only: Sequence[str] | None, memory: float | None,
     json_file: Path | None, **how: Any,
 ) -> None:  # fmt: skip
     """Run experiments of a paper, print their tables, and write the report after each graph."""
     paper = paper_of(name)
     experiments = experiments_of(paper, table=table, figure=figure, section=section)
+    if gpus is not None:
+        experiments = on_gpus(experiments, gpus)
     sources = _files_of(files or (), [graph for one in experiments for graph in one.graphs])
     if memory is not None and not 0 < memory < 1e9:
         raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")

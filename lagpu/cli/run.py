@@ -461,7 +461,7 @@ def _summed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _by_level(rows: list[Level], columns: list[str], caption: str) -> FittingTable:
     """Return a table with a row for each level, and one row for the middle of a long one."""
-    table = FittingTable(caption=caption)
+    table = FittingTable(caption=caption, common=_WORDS)
     for name in ("level", *columns):
         table.add_column(name, justify="left" if name in _WORDS else "right")
     groups = [[row] for row in rows]
@@ -480,7 +480,7 @@ def _cell(values: list[Any]) -> str:
     if not known:
         return "-"
     if isinstance(known[0], str):
-        return known[0] if len(values) == 1 else "..."
+        return known[0] if values == [known[0]] * len(values) else "..."
     total = sum(known)
     if isinstance(total, np.ndarray):
         return f"{total[0]:,} in {total[1]:,}"

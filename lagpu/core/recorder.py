@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 from lagpu.backends.protocol import Backend
-from lagpu.errors import OutOfMemory
 from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
     Apply,
@@ -193,6 +192,7 @@ class Queue:
         self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
         self._seen: dict[Any, int] = {}  # how often each line's statement has come
+        self._same: dict[Any, Any] = {}  # by what the backend knows each line's statement again
         self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
     def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
@@ -214,7 +214,12 @@ class Queue:
                 if self._seen.get(place, -1) < HOT:
                     place = self._hot(site)
             if place is not None:
-                line = batches.line(s)
+                same = self._same.get(place)
+                line = batches.line(s, same)
+                if line is not None and line[-1] is not same:
+                    if len(self._same) >= _MOST_SITES:
+                        self._same.clear()
+                    self._same[place] = line[-1]
         if line is None and not waits:
             return False
         with self._lock:
@@ -229,7 +234,7 @@ class Queue:
                 return False
             waits.append(s)
             self._lines.append(line)
-            self._room -= line[-1]
+            self._room -= line[3]
             if self._room <= 0:
                 self.flush()
         return True
@@ -335,14 +340,8 @@ def run_statements(
     batches = backend.capabilities.batches
     if len(statements) > 1 and batches is not None:
         with backend.lock:  # what a plan has found holds until the program has run
-            program = batches.plan(statements, lines, counted)
-            if program is not None:
-                try:
-                    program.run()
-                except OutOfMemory:  # it has done nothing
-                    pass
-                else:
-                    return
+            if batches.run(statements, lines, counted):
+                return
     for s in statements:
         run_statement(backend, s)
 

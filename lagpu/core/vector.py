@@ -25,6 +25,7 @@ from lagpu.errors import DimensionMismatch
 from lagpu.host import display
 from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
 
+_INDEX = int, np.integer
 _LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 
 
@@ -304,11 +305,8 @@ class Vector(Collection):
         return VectorIndex(self, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
-        if (
-            isinstance(indices, (int, np.integer))
-            and not isinstance(value, (Call, IndexExpr, Vector))
-            and current_recorder() is None
-        ):
+        alone = isinstance(indices, _INDEX) and not isinstance(value, (Call, IndexExpr, Vector))
+        if alone and current_recorder() is None:
             i = arguments.single_index(indices, self.shape[0], self.name)
             if type(value) is OUTPUTS[0] and value.is_empty:
                 del self[i]

@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 _INDENT = "  "
@@ -24,17 +24,28 @@ class FittingTable(Table):
     """A table in the first of these forms that fits a terminal; it breaks cells between words only.
 
     With a frame; without one; without the columns of the headings `spare`, which a line below then
-    names; and as lines ``heading value  heading value``.
+    names; and as lines ``heading value  heading value``. A column of the headings `common` stands
+    above several rows if all have the same cell there.
     """
 
-    def __init__(self, *headers: str, spare: Sequence[str] = (), **how: Any) -> None:
+    def __init__(
+        self, *headers: str, spare: Sequence[str] = (), common: Sequence[str] = (), **how: Any
+    ) -> None:
         super().__init__(*headers, **how)
-        self._spare = spare
+        self._spare, self._common = spare, common
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        kept = [column for column in self.columns if column.header not in self._spare]
+        above = {}
+        for column in self.columns:
+            cells = {_text(cell, console) for cell in column.cells}
+            if column.header in self._common and self.row_count > 1 and len(cells) == 1:
+                above[column.header] = cells.pop()
+        same = ", ".join(f"{heading} {cell}" for heading, cell in above.items() if cell)
+        title = "; ".join(part for part in (str(self.title or ""), same) if part)
+        shown = [column for column in self.columns if column.header not in above]
+        kept = [column for column in shown if column.header not in self._spare]
         left_out = f"too narrow for {', '.join(self._spare)}"
-        for columns, note in ((self.columns, ""), (kept, left_out)):
+        for columns, note in ((shown, ""), (kept, left_out)):
             # The widths of the longest word and of the longest cell of each column.
             sizes = [[*map(console.measure, (c.header, *c.cells))] for c in columns]
             needs = [
@@ -44,14 +55,14 @@ class FittingTable(Table):
                 room = options.max_width - ends - each * len(columns)
                 if sum(least for least, _ in needs) <= room:
                     caption = "; ".join(part for part in (str(self.caption or ""), note) if part)
-                    table = Table(title=self.title, caption=caption or None, **how)
+                    table = Table(title=title or None, caption=caption or None, **how)
                     for column, width in zip(columns, _widths(needs, room), strict=True):
                         table.add_column(column.header, justify=column.justify, width=width)
                     for row in zip(*(column.cells for column in columns), strict=True):
                         table.add_row(*row)
                     yield table
                     return
-        for line in (self.title, *_lines(self, console, options.max_width), self.caption):
+        for line in (title, *_lines(shown, console, options.max_width), self.caption):
             if line:
                 yield Text(str(line))
 
@@ -73,11 +84,11 @@ def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
     return widths
 
 
-def _lines(table: Table, console: Console, width: int) -> Iterator[str]:
+def _lines(columns: Sequence[Column], console: Console, width: int) -> Iterator[str]:
     """Yield the rows as lines of pairs; the first line of a row starts at the margin."""
-    headings = [_text(column.header, console) for column in table.columns]
+    headings = [_text(column.header, console) for column in columns]
     room = width - len(_INDENT)
-    for row in zip(*(column.cells for column in table.columns), strict=True):
+    for row in zip(*(column.cells for column in columns), strict=True):
         lines = [""]
         for heading, cell in zip(headings, row, strict=True):
             pair = f"{heading} {_text(cell, console)}"

@@ -14,6 +14,7 @@ be. The first line of a table has the names of the columns if none of its fields
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
 import io
@@ -25,6 +26,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.host import progress
 from lagpu.host.columns import distinct
 from lagpu.io import reading
 from lagpu.io.csc import CSC
@@ -113,7 +115,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 def _require_lines(data: bytes, budget: Budget) -> None:
     """Ask for the memory of the edges in the lines of a text."""
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    need = _BYTES_OF_EDGE * reading.lines_in(data) + 16 * min(len(data), reading.PIECE)
     budget.require(need, "its lines", held=len(data))
 
 
@@ -128,8 +130,8 @@ def edges_of(text: bytes, width: int, places: tuple[int, ...] = ()) -> Edges:
 
     def edges(part: bytes) -> Edges:
         part = _uncommented(part)
-        table = reading.table(reading.fortran(part) if width >= 3 else part)
-        return Edges.of(table, width, places)
+        columns = reading.columns(reading.fortran(part) if width >= 3 else part)
+        return Edges.of(columns, width, places)
 
     return reading.by_line(text, edges, lambda line: _why(line, width))
 
@@ -421,6 +423,7 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
 
 _SEPARATORS = ("\t", ",", ";")
 _ROWS = 1 << 16  # at a time
+_SHARE = 1 << 28  # bytes, by pyarrow
 _NO_VERTEX = f"has the vertex {{}}, not a whole number 0, 1, 2, ... below 2**53. {NAMES_HINT}"
 _NO_WEIGHT = "has the weight {}, which is no number of 64 bits"
 
@@ -473,9 +476,7 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
     offset, first = next(reading.data_lines(data), (len(data), b""))
     if not first:
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    if b"\r" in data and data.count(b"\r") != data.count(
-        b"\r\n"
-    ):  # each library would see other lines
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):  # each sees other lines
         raise FileFormatError(
             f"read: {name} has a carriage return alone. End its lines by a line feed."
         )
@@ -483,15 +484,15 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
     ids = None
     try:
         form = _form_of(data, offset, first, options, name)
-        ask = data.count(b"\n") * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
+        ask = reading.lines_in(data) * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
         budget.require(ask, "its lines", held=len(data))
-        try:
-            numbers = (
-                reading.table(text, form.separator) for _, text in reading.pieces(data, form.start)
-            )
-            edges = Edges.join([Edges.of(x, form.width, form.places) for x in numbers])
-        except Malformed:  # names, quotes, or a fault
-            edges, ids = _of_words(form, options, budget)
+        kinds = ("int32", "int64", *["string"] * options.renumber)
+        readers: list[Callable[..., tuple[Edges, Array | None]]]
+        readers = [functools.partial(_of_columns, kind=kind) for kind in kinds]
+        for read in (*readers, _of_numbers, _of_words):
+            with contextlib.suppress(Malformed):
+                edges, ids = read(form, options, budget)
+                break
     except UnicodeDecodeError:
         raise FileFormatError(f"read: {name} is not UTF-8. Convert the file to UTF-8.") from None
     held, n = len(data) + 16 * len(edges.u), nodes or 0
@@ -544,6 +545,55 @@ def _has_header(top: list[str], below: list[str] | None, options: Options, where
             f"header=True if it has names of columns. {NAMES_HINT}."
         )
     return bool(found)
+
+
+def _of_columns(
+    form: Form, options: Options, budget: Budget, kind: str
+) -> tuple[Edges, Array | None]:
+    """Return the edges of a large table by pyarrow, and the ids of its vertices if they are texts.
+
+    Raises `Malformed` for a table that others have to read, or that has ends of another kind.
+    """
+    data, name = form.data, form.name
+    if len(data) < reading.LARGE:
+        raise Malformed
+    names: Any = reading.Names()
+    size, found = len(data) if b'"' in data else _SHARE, []
+    with progress.bar(f"reading {name}", len(data)) as done:
+        for start, stop in reading.cuts(data, form.start, size):  # a line end may be in quotes
+            if not data.isascii():
+                data[start:stop].decode()  # columns that are not read, too
+            columns = reading.columns_of(
+                data, form.separator, start, stop, width=form.width, places=form.places, kind=kind
+            )
+            if columns is None:
+                raise Malformed
+            if kind == "string":
+                codes = names.codes_of(budget, *columns[:2], held=2 * len(data))
+                columns[:2] = codes.reshape(2, -1)
+            found.append(Edges(*columns) if options.renumber else Edges.of(columns, len(columns)))
+            done(stop)
+    edges = Edges.join(found)
+    if kind != "string":
+        return edges, None
+    whole = all(map(reading.is_number, map(str.encode, names)))
+    if whole or "" in names or list(map(str.strip, names)) != list(names):
+        raise Malformed
+    u, v, ids = names.ordered(edges.u, edges.v)
+    return Edges(u, v, edges.weights), ids
+
+
+def _of_numbers(form: Form, options: Options, budget: Budget) -> tuple[Edges, None]:
+    """Return the edges of a table of numbers alone."""
+
+    def edges(text: bytes) -> Edges:
+        found = Edges.of(reading.table(text, form.separator).T, form.width, form.places)
+        x = found.weights
+        if form.width > 3 and x is not None and x.dtype.kind == "f" and (x == np.rint(x)).all():
+            raise Malformed  # the other columns alone may have fractions
+        return found
+
+    return Edges.join(reading.parsed(form.data, form.start, edges, form.name)), None
 
 
 def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Array | None]:

@@ -35,7 +35,8 @@ class Format(NamedTuple):
     known: Callable[[bytes], object] | None = None  # whether a whole content is of this format
     magic: tuple[bytes, ...] = ()  # first bytes of a file that is not read whole
     heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
-    # Of _TYPED; `last` is last vertices without an edge, `unsigned` numbers of 2**63 and more.
+    # Of _TYPED; `last` is last vertices without an edge, `unsigned` numbers of 2**63 and more,
+    # `infinite` also NaN.
     holds: frozenset[str] = frozenset()
     extra: str = ""  # of lagpu, which it needs
     binary: bool = False  # whether files are not text
@@ -54,6 +55,8 @@ class Format(NamedTuple):
             lost = f"values of type {csc.dtype}"
         elif "unsigned" not in self.holds and csc.dtype is UINT64 and np.any(csc.values >= 2**63):
             lost = "numbers of 2**63 and more"
+        elif "infinite" not in self.holds and not np.isfinite(csc.values).all():
+            lost = "infinite numbers and NaN"
         elif "directed" not in self.holds and (pair := asymmetry(csc)) is not None:
             lost = f"directed edges, such as {pair[0]} -> {pair[1]}"
         if lost:
@@ -92,10 +95,10 @@ def _list(head: str = "", **how: Any) -> Dump:
 _DUP = frozenset({"dup_op"})
 _IDS = _DUP | {"renumber"}
 _LIST = _IDS | {"header"}
-_ALL = frozenset({"rectangular", "last", "directed", "values"})
+_ALL = frozenset({"rectangular", "last", "directed", "values", "infinite"})
 _TYPED = _ALL | {"unsigned"}
 _SQUARE = _ALL - {"rectangular"}
-_ENTRIES = frozenset({"directed", "values"})
+_ENTRIES = frozenset({"directed", "values", "infinite"})
 
 FORMATS: tuple[Format, ...] = (
     Format(
@@ -121,7 +124,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "DIMACS arcs", (".gr",), suites.parse_dimacs,
         _list("p sp {n} {m}\n", prefix="a ", first=1, weights=True), suites.PROBLEM.match,
-        heeds=_DUP, holds=_SQUARE,
+        heeds=_DUP, holds=_SQUARE - {"infinite"},
     ),
     Format(
         "DIMACS edges", (".col",), suites.parse_dimacs,
@@ -179,7 +182,7 @@ FORMATS: tuple[Format, ...] = (
         "edge list", (".txt",), edge_list.parse,
         _list("# Nodes: {n} Edges: {m}\n# FromNodeId\tToNodeId\n", separator="\t"),
         lambda data: True,
-        heeds=_LIST, holds=_ALL, guessed=True,
+        heeds=_LIST, holds=_SQUARE, guessed=True,
     ),
 )  # fmt: skip
 

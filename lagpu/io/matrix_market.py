@@ -203,6 +203,8 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
         return
     if csc.dtype.is_bool:
         values = values.astype(np.int8)
+    elif csc.dtype.is_float:  # as FP64, in which it is read: the digits of FP32 are another number
+        values = values.astype(np.float64, copy=False)
     entries = sp.coo_array((values, (csc.row_idx, csc.columns())), shape=(csc.nrows, csc.ncols))
     # Symmetry is not tested: a general file reads back the same. SciPy would seek in a file that
     # has the method, and one that is packed cannot.

@@ -164,21 +164,25 @@ def damage_named(name: str) -> Iterator[None]:
 
 def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
     """Read to the end without a byte order mark, and end the last line of a text."""
-    # `held` bytes are taken already.
-    found = io.BytesIO()  # `getvalue` returns what it holds, without a copy
-    while True:
+    # `held` bytes are taken already. A file that is not packed is read at once.
+    size = reading.PIECE if budget.size == math.inf else max(reading.PIECE, int(budget.size) + 1)
+    budget.require(size, "its text", held=held)
+    part = source.read(size)
+    # `getvalue` returns what is held, without a copy.
+    found = io.BytesIO(part.removeprefix(reading.BYTE_ORDER_MARK))
+    have = found.seek(0, io.SEEK_END)
+    while len(part) == size:
         # Growing, the content may be moved: old and new exist at the same time.
-        have = found.tell()
-        budget.require(reading.PIECE + have // 8, "its text", held=have + held)
-        part = source.read(reading.PIECE)
-        if not part:
-            break
-        found.write(part if have else part.removeprefix(reading.BYTE_ORDER_MARK))
-    with found.getbuffer() as view:
-        ends = not view or view[-1] == ord("\n") or reading.is_binary(bytes(view[: 1 << 16]))
-    if not ends:
+        size = reading.PIECE
+        budget.require(size + have // 8, "its text", held=have + held)
+        part = source.read(size)
+        have += found.write(part)
+    data = found.getvalue()
+    if data and not data.endswith(b"\n") and not reading.is_binary(data[: 1 << 16]):
+        del data  # of which `found` would make a copy
         found.write(b"\n")
-    return found.getvalue()
+        data = found.getvalue()
+    return data
 
 
 # ---- Archives. The SuiteSparse Collection has ``name/name.mtx`` beside matrices of right-hand

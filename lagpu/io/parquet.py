@@ -71,7 +71,9 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         # Of two types, both would become FP64.
         if options.renumber and (not whole or len(kinds) == 2):
             names = Names()
-            u, v, ids = names.ordered(*(_codes(column, names) for column in columns[:2]))
+            u, v, ids = names.ordered(
+                *(names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
+            )
         else:
             (u, v), ids = (column.to_numpy() for column in columns[:2]), None
     held = 24 * rows
@@ -130,15 +132,6 @@ def _is_text(kind: Any) -> bool:
     if words.startswith("dictionary"):
         return str(kind.value_type) in _TEXTS or kind_of(kind.value_type) is not None
     return words in _TEXTS
-
-
-def _codes(column: Any, names: Names) -> Array:
-    parts = [np.empty(0, np.int64)]
-    for chunk in column.chunks:
-        kept = chunk if str(chunk.type).startswith("dictionary") else chunk.dictionary_encode()
-        words = kept.dictionary.to_pylist()
-        parts.append(names.codes(words, len(words))[kept.indices.to_numpy(zero_copy_only=False)])
-    return np.concatenate(parts)
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,6 +41,11 @@ _PLAIN = bytes.maketrans(b"\r\x1c\x1d\x1e\x1f", b" \0\0\0\0")
 _DIGITS = b"0123456789+-,; \t\n\v\f"  # all characters of whole numbers and what separates them
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 _ODD_MINUS = re.compile(rb"-(?:[^0-9.]|[0.]+\n)")  # SciPy adds -0.0 to 0.0
+# What pyarrow takes for a number: 0x1F, nan(1), and +1 for a real one.
+_ODD_MARKS = (b"x", b"X", b"(", b"+")
+_ODD = re.compile(rb"0[xX]|[nN]\(|(?<![eE])\+")
+LARGE = 1 << 21  # bytes of a text for which pyarrow is loaded
+_LINE = 1 << 17  # bytes of a longest line there, and so of a longest field, as in Python's csv
 _FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
 
 
@@ -64,13 +69,18 @@ def is_binary(start: bytes) -> bool:
 def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, bytes) of consecutive pieces of whole lines."""
     # A piece has some megabytes at most, unless it is one line that is longer.
+    return ((start, data[start:stop]) for start, stop in cuts(data, start, PIECE))
+
+
+def cuts(data: bytes, start: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last offsets of pieces of whole lines, of `size` bytes at most."""
     while start < len(data):
         stop = len(data)
-        if stop - start > PIECE:
-            cut = data.rfind(b"\n", start, start + PIECE)
+        if stop - start > size:
+            cut = data.rfind(b"\n", start, start + size)
             cut = data.find(b"\n", start) if cut < 0 else cut
             stop = stop if cut < 0 else cut + 1
-        yield start, data[start:stop]
+        yield start, stop
         start = stop
 
 
@@ -121,6 +131,13 @@ def data_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
         start = stop + 1
 
 
+def lines_in(data: bytes) -> int:
+    """Return the number of ends of lines, several times as fast as `bytes.count`."""
+    ends = np.frombuffer(data, np.uint8)
+    parts = range(0, len(ends), _LINES)
+    return sum(int(np.count_nonzero(ends[k : k + _LINES] == ord("\n"))) for k in parts)
+
+
 def line_number(data: bytes, offset: int) -> int:
     """Return the number, from 1, of the line at an offset."""
     return data.count(b"\n", 0, offset) + 1
@@ -149,7 +166,7 @@ def table(text: bytes, separator: str | None = None) -> Array:
     """Return the numbers of lines, (lines, numbers of each), without blank lines."""
     # They are INT64, or FP64 if one is not a whole number. `Malformed` if lines have different
     # numbers of words, a word is not a number, or a whole one does not fit 64 bits.
-    if not text.strip():
+    if not text or text.isspace():
         return np.empty((0, 0), np.int64)
     if (usual := _usual_table(text, separator)) is not None:
         return usual
@@ -188,8 +205,7 @@ def regular(text: bytes, mark: bytes) -> tuple[int, int, bool]:
 def _usual_table(text: bytes, separator: str | None) -> Array | None:
     """Return `table` of a text in the usual form, several times as fast; None for others."""
     text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-    tabs = b"\t" in text[: text.find(b"\n")]
-    mark = separator.encode() if separator else b"\t" if tabs else b" "
+    mark = (separator or _mark(text)).encode()
     width, lines, whole = regular(text, mark)
     if not width or _ODD_MINUS.search(text):
         return None
@@ -207,6 +223,67 @@ def _usual_table(text: bytes, separator: str | None) -> Array | None:
             return found.reshape(lines, width)
         except (ValueError, DeprecationWarning):  # a list is empty
             return None
+
+
+def _mark(text: bytes) -> str:
+    return "\t" if b"\t" in text[: text.find(b"\n")] else " "
+
+
+def columns(text: bytes, separator: str | None = None) -> Sequence[Array] | Array:
+    """Return the columns of `table`, where large by pyarrow, which is faster if it is installed."""
+    found = columns_of(text, separator or _mark(text)) if len(text) >= LARGE else None
+    return table(text, separator).T if found is None else found
+
+
+def columns_of(
+    data: bytes, separator: str, start: int = 0, stop: int | None = None, *,
+    width: int = 0, places: tuple[int, ...] = (), kind: str = "int64",
+) -> list[Any] | None:  # fmt: skip
+    """Return the columns of whole lines as pyarrow reads them, or None for what others must read.
+
+    Those are lines that pyarrow refuses, or might read otherwise. The columns are INT64 or FP64; of
+    a table with `width` columns and maybe quotes only the `places` are returned, of which the first
+    two are of a `kind`, as pyarrow has it if that is "string".
+    """
+    stop, texts = len(data) if stop is None else stop, kind == "string"
+    odd = () if texts and len(places) == 2 else _ODD_MARKS
+    if any(data.find(x, start, stop) >= 0 for x in odd) and _ODD.search(data, start, stop):
+        return None
+    alone = not width and b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+    if alone or data.startswith(BYTE_ORDER_MARK, start):
+        return None  # to pyarrow they are ends of lines, and nothing
+    try:
+        pyarrow, reader = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.csv"))
+    except ImportError:
+        return None
+    titles = [str(k) for k in range(width)]
+    chosen = [titles[k] for k in places]
+    try:
+        found = reader.read_csv(
+            pyarrow.BufferReader(pyarrow.py_buffer(data).slice(start, stop - start)),
+            reader.ReadOptions(
+                block_size=_LINE, column_names=titles, autogenerate_column_names=not width
+            ),
+            reader.ParseOptions(
+                delimiter=separator, quote_char='"' if width else False,
+                newlines_in_values=width > 0 and b'"' in data,
+            ),
+            reader.ConvertOptions(
+                column_types=dict.fromkeys(chosen[:2], kind), include_columns=chosen,
+                null_values=[], true_values=[], false_values=[],
+            ),
+        ).columns  # fmt: skip
+    except pyarrow.ArrowException:
+        return None
+    numbers, kinds = found[2 * texts :], {kind, "int64", "double"} - {"string"}
+    if any(str(column.type) not in kinds for column in numbers):
+        return None
+    numbers = [column.to_numpy() for column in numbers]
+    for x in numbers:
+        usual = x.dtype.kind != "f" or -(2.0**63) < x.min(initial=0) <= x.max(initial=0) < 2.0**63
+        if not usual and np.isfinite(x[abs(x) >= 2.0**63]).any():
+            return None  # they may be whole, and beyond 64 bits
+    return [*found[: 2 * texts], *numbers]
 
 
 def numbers_of(words: list[bytes]) -> Array:
@@ -323,25 +400,28 @@ class Edges(NamedTuple):
     weights: Array | None = None
 
     @classmethod
-    def of(cls, table: Array, width: int, places: tuple[int, ...] = ()) -> Edges:
-        """Return the edges in the rows of a table: columns of sources, targets, maybe of weights.
+    def of(
+        cls, columns: Sequence[Array] | Array, width: int, places: tuple[int, ...] = ()
+    ) -> Edges:
+        """Return the edges of the columns of sources, targets, and maybe of weights.
 
-        `Malformed` if a row has another width, or an end is not a whole number below 2**53.
+        `Malformed` if there are not `width` columns, or an end is no whole number below 2**53.
         """
-        if not len(table):
+        if not len(columns):
             return cls.join([])
-        if table.shape[1] != width:
+        if len(columns) != width:
             raise Malformed
-        places = places or (0, 1, 2)[:width]
-        ends = [table[:, place] for place in places[:2]]
+        u, v, *weights = (columns[place] for place in places or (0, 1, 2)[:width])
+        ends = u, v
         low, high = min(x.min() for x in ends), max(x.max() for x in ends)
         if not (low >= 0 and high < 2**53):  # FP64 has them all; this refuses NaN too
             raise Malformed
         kind = np.int32 if high < 2**31 - 1 else np.int64
-        u, v = found = [x.astype(kind) for x in ends]
-        if any((x != y).any() for x, y in zip(ends, found, strict=True)):  # no whole number
+        u, v = (x.astype(kind, copy=False) for x in ends)
+        if ends[0].dtype.kind == "f" and any((x != np.rint(x)).any() for x in ends):
             raise Malformed
-        return cls(u, v, *(table[:, place].copy() for place in places[2:]))
+        both = np.result_type(*columns)  # as of a table, whose columns have one type
+        return cls(u, v, *(np.ascontiguousarray(x, both) for x in weights))
 
     def largest(self) -> int:
         """Return the largest vertex, -1 if there are no edges."""
@@ -468,6 +548,21 @@ class Names(defaultdict[Hashable, int]):
         """Return the number of each name, (count,), in the order of first sight so far."""
         return np.fromiter(map(self.__getitem__, names), np.int64, count)
 
+    def codes_of(self, budget: Budget, *columns: Any, held: int = 0) -> Array:
+        """Return the number of each name in chunked arrays of pyarrow, which have one type."""
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        if not str(columns[0].type).startswith("dictionary"):
+            chunks = importlib.import_module("pyarrow").chunked_array(chunks, columns[0].type)
+            chunks = chunks.dictionary_encode().chunks
+        known, codes, parts = None, self.codes((), 0), [np.empty(0, np.int64)]
+        for chunk in chunks:
+            if known is None or not chunk.dictionary.equals(known):
+                known, have = chunk.dictionary, held + len(self) * BYTES_OF_NAME
+                budget.require(len(known) * BYTES_OF_NAME, "its names", held=have)
+                codes = self.codes(known.to_pylist(), len(known))
+            parts.append(codes[chunk.indices.to_numpy(zero_copy_only=False)])
+        return np.concatenate(parts)
+
     def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:
         """Return the ends of edges as final numbers, and the id of each number."""
         # The ids are INT64 or UINT64 if all names are whole numbers, also in text, FP64 if all are
@@ -495,15 +590,16 @@ class Names(defaultdict[Hashable, int]):
 
 def whole_numbers(names: list[Any]) -> Array | None:
     """Return names as numbers if all are whole and fit 64 bits (or all are floats), else None."""
-    if all(isinstance(name, str) for name in names):
-        if not all(_WHOLE.fullmatch(name) for name in names):
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):
+        if not all(map(_WHOLE.fullmatch, names)):
             return None
         names = [int(name) for name in names]
-    elif any(isinstance(name, bool | np.bool_) for name in names):
+    elif any(issubclass(kind, bool | np.bool_) for kind in kinds):
         return None
-    elif all(isinstance(name, float | np.floating) for name in names):
+    elif all(issubclass(kind, float | np.floating) for kind in kinds):
         return np.array(names, np.float64)
-    elif not all(isinstance(name, int | np.integer) for name in names):
+    elif not all(issubclass(kind, int | np.integer) for kind in kinds):
         return None
     least, most = min(names, default=0), max(names, default=0)
     if least >= -(2**63) and most < 2**63:

@@ -70,7 +70,7 @@ def _arcs(text: bytes, form: str) -> Edges:
             raise Malformed
         if numbers.dtype.kind == "f" and _ODD_END.search(rows):
             raise Malformed
-        return Edges.of(numbers, width)
+        return Edges.of(numbers.T, width)
 
     return reading.by_line(text, edges, lambda line: f"is no line `{form}` of numbers of 64 bits")
 
@@ -198,8 +198,8 @@ def dump_metis(csc: CSC, file: IO[bytes]) -> None:
     if (csc.row_idx == csc.columns()).any():
         raise InvalidValue("write: METIS has no self-loops. Remove them, or use .mtx or .npz.")
     plain = csc.is_pattern
-    if not plain and csc.dtype.is_float:
-        raise InvalidValue("write: METIS has whole weights alone. Use .mtx or .npz.")
+    if not plain and (csc.dtype.is_float or csc.dense_values().min(initial=0) < 0):
+        raise InvalidValue("write: METIS has whole weights from 0 on. Use .mtx or .npz.")
     file.write(f"{csc.nrows} {csc.nvals // 2}{'' if plain else ' 001'}\n".encode())
     columns = [csc.row_idx + 1, *([] if plain else [csc.dense_values().astype(np.int64)])]
     words = list(map(str, np.column_stack(columns).ravel().tolist()))

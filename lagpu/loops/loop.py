@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -20,6 +20,7 @@ from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
 from lagpu.core.recorder import (
+    Observer,
     Recorder,
     blocking,
     current_observer,
@@ -140,7 +141,7 @@ class Counted:
 # matrices differ, with the same types and shapes, all checks would pass again; so the new
 # handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
-_known: dict[tuple[int, int], KnownLoop] = {}
+_known: dict[tuple[int, int, bool], KnownLoop] = {}
 
 
 class KnownLoop:
@@ -150,16 +151,20 @@ class KnownLoop:
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
-        self._likes = [(name, *_like(found)) for name, found in named]
+        own = [is_unbound(name, code, {}) for name, _ in named]  # variables of the function
+        self._likes = [(name, its, *_like(x)) for (name, x), its in zip(named, own, strict=True)]
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, what, shape in self._likes:
-            found = local[name] if name in local else lookup(name, local, outer)
-            if name not in local and is_unbound(name, self._code, local):
+        for name, is_own, kind, what, shape in self._likes:
+            if name in local:
+                found = local[name]
+            elif is_own and is_unbound(name, self._code, local):
                 return None
+            else:
+                found = lookup(name, local, outer)
             if kind is None:
                 if found is not what:
                     return None
@@ -172,7 +177,7 @@ class KnownLoop:
                 handles.append(found.data)
             else:
                 return None
-        return handles if len(set(map(id, handles))) == len(handles) else None
+        return handles if len({*map(id, handles)}) == len(handles) else None
 
     def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""
@@ -182,7 +187,7 @@ class KnownLoop:
             used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
             if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
                 return False
-        shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
+        shapes = [shape for *_, kind, _, shape in self._likes if kind is not None]
         self.record = ops.Record(statements, handles, shapes)
         return True
 
@@ -192,9 +197,14 @@ def _like(x: Any) -> tuple[Any, ...]:
     return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
-def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded."""
-    known = _known.get((id(frame.f_code), frame.f_lineno))
+def find_known(
+    frame: FrameType, backend: Backend, is_while: bool = False
+) -> ops.RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if one like it was recorded.
+
+    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
+    """
+    known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
     handles = known.handles(frame, backend)
@@ -202,8 +212,9 @@ def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
 
 
 def keep_known(
-    frame: FrameType, line: int, backend: Backend, body: LoopBody, statements: list[Statement]
-) -> None:
+    frame: FrameType, line: int, is_while: bool,
+    backend: Backend, body: LoopBody, statements: list[Statement],
+) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
     if body.counter or body.written or body.scalar:
         return
@@ -218,7 +229,7 @@ def keep_known(
         return
     if len(_known) >= _MOST:
         _known.clear()
-    _known[id(frame.f_code), line] = known
+    _known[id(frame.f_code), line, is_while] = known
 
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
@@ -324,7 +335,7 @@ def loop(
     if times is not None:
         times = integer(times, "loop: times", 0)
     queue.flush()
-    ends = _Until(until_empty, until_unchanged, times, until)
+    ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
     watched = ends.watched
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
@@ -356,7 +367,7 @@ def loop(
     if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
-    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    learn = partial(keep_known, frame, frame.f_lineno, False, backend, body)
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
@@ -419,7 +430,7 @@ class _Until(NamedTuple):
         empty = None if self.empty is None else self.empty.data
         unchanged = None if self.unchanged is None else self.unchanged.data
         holds = None if self.holds is None else self.holds.data
-        return ops.Until(empty, unchanged, self.times, done, holds)
+        return ops.new(ops.Until, (empty, unchanged, self.times, done, holds))
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -623,20 +634,21 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
-    observer, batches = current_observer(), backend.capabilities.batches
-    beside = batches.beside() if batches is not None and _in_while.get() else nullcontext()
-    with backend.lock, beside:  # what a plan has found holds until the loop has run
-        if observer is not None:
-            loop = observer.run_loop(backend, plan)
+    observer = current_observer() or _UNOBSERVED
+    with backend.lock:  # what a plan has found holds until the loop has run
+        if _in_while.get():
+            with backend.capabilities.batches.beside():
+                loop = observer.run_loop(backend, plan)
         else:
-            loop = plan()
-            if not isinstance(loop, ops.Rejection):
-                loop.run()
+            loop = observer.run_loop(backend, plan)
     if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
         return False
     backend.last_loop = f"{loop.name}: {loop.why}"
     return True
+
+
+_UNOBSERVED = Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
@@ -682,7 +694,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
         return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
-    recorded = find_known(frame, backend)
+    recorded = find_known(frame, backend, True)
     found = read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return _LATER
@@ -707,7 +719,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
     """Run the rest of a loop that was not recorded before."""
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
-    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
+    learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)
     for turn in _record_and_run(backend, ends, body, True, None, learn):
         if found.counter:
             local[found.counter] = found.counted(start, turn)

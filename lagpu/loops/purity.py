@@ -381,8 +381,9 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
 
 def _tested(test: Any) -> str:
     """Return the dotted name of ``q`` in the test ``q.nvals``, or that with ``> 0`` or ``!= 0``."""
-    if isinstance(test, ast.Compare) and ast.unparse(test).endswith((".nvals > 0", ".nvals != 0")):
-        test = test.left
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        is_any = ast.unparse(test).endswith((".nvals > 0", ".nvals != 0"))
+        test = test.left if is_any else None
     is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
     return (_dotted(test.value) or "") if is_count else ""
 

@@ -7,16 +7,17 @@ figure may be a quotient.
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import Any, NamedTuple
 
-from lagpu.bench.harness import Row, harmonic_gteps
+from lagpu.bench.harness import Report, Row, harmonic_gteps
 from lagpu.errors import InvalidValue
 
 #: Instead of a variant's name: whichever variant was best, as a paper reports it.
@@ -71,6 +72,11 @@ class PaperGraph:
     size: tuple[float, float] | None = None
     pieces: str = ""
     file: str = ""
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs of its grid; 0 without a grid."""
+        return math.prod(map(int, self.pieces.split("x"))) if self.pieces else 0
 
 
 class Measured(NamedTuple):
@@ -133,7 +139,8 @@ def metric(name: str, over: str = "") -> Metric:
     return found._replace(definition=found.definition.format(over=over), over=over)
 
 
-Claim = Mapping[str, Any]  # `says` is the kind of its sentence, the rest that kind's arguments
+# `says` is the kind of its sentence, `machine` what we have not, the rest that kind's arguments
+Claim = Mapping[str, Any]
 Range = tuple[float, float]  # the least and the greatest that a number may be
 
 HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Undecided"
@@ -149,31 +156,58 @@ _MEANS: dict[str, Callable[[Sequence[float]], float]] = {
 
 
 def sentence(claim: Claim, rows: Sequence[Row]) -> str:
-    """Return a claim of a paper with our figures beside the paper's; empty without any."""
-    # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`, if the claim can be judged. Rows that do not
-    # run by what the paper proposes, or on graphs that have only the size of the paper's, judge
-    # nothing; they are shown where there are no others.
-    given = {name: x for name, x in claim.items() if name not in ("says", "paper")}
+    """Return whether a claim of a paper held, with our figures and the paper's; "" without any."""
+    # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`. Rows that do not run by what the paper
+    # proposes, or on graphs that have only the size of the paper's, judge nothing; they are shown
+    # where there are no others. A claim of a machine that nobody here has cannot be judged.
+    given = {name: x for name, x in claim.items() if name not in ("says", "paper", "machine")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
     word, text = _SENTENCES[claim["says"]](fit, **given)
     if not text:
-        word, text = _SENTENCES[claim["says"]](proved, **given)
-        word = word and UNKNOWN
+        fit = proved
+        word, text = UNKNOWN, _SENTENCES[claim["says"]](fit, **given)[1]
     if not text:
         return ""
-    runs = min(len(row.get("runs", "1")) for row in fit or proved)
-    roots = min(int(row["roots"]) for row in fit or proved)
+    if "machine" in claim:
+        word, text = UNKNOWN, f"{text} The claim is of {claim['machine']}."
+    used = _compared(fit, **given)
+    runs, roots = (min(x) for x in zip(*((len(_runs(r)), r["roots"]) for r in used), strict=True))
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
-    said = f"{text} The paper: {claim['paper']}. By {by}."
-    return f"{word}: {said}" if word else said
+    if runs > 1:
+        by += f", which differ by up to {max(map(spread_of, used)):.2f}x"
+    return f"{word}: {text} The paper: {claim['paper']}. By {by}."
+
+
+def _compared(
+    rows: Sequence[Row], of: str | Sequence[str] = BEST, to: str = "", kind: str = "", **_: Any
+) -> list[Row]:
+    """Return the rows that a claim compares."""
+    names = {to, *((of,) if isinstance(of, str) else of)}
+    mine = [row for row in rows if _is_of(row, kind)]
+    return [x for x in mine if x["variant"] in names or (BEST in names and x["of_paper"])]
+
+
+def _runs(row: Row) -> list[float]:
+    """Return the value of each run; an old report has one."""
+    return list(row.get("runs", [row["value"]]))
+
+
+def spread_of(row: Row) -> float:
+    """Return the greatest over the least value of a row's runs; 1 where that says nothing."""
+    runs = _runs(row)
+    return max(runs) / min(runs) if None not in runs and min(runs) > 0 else 1.0
+
+
+def _bounds(runs: Sequence[float]) -> Range:
+    """Return what a number may be, by some runs of it."""
+    by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
+    return min(runs) / by, max(runs) * by
 
 
 def _range(row: Row) -> Range:
     """Return what a row's value may be, by its runs."""
-    runs = row.get("runs", [row["value"]])
-    by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
-    return min(runs) / by, max(runs) * by
+    return _bounds(_runs(row))
 
 
 def _merit(row: Row) -> Range:
@@ -251,7 +285,7 @@ def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def _ratio(
-    rows: Sequence[Row], of: str, to: str, least: float, kind: str = "",
+    rows: Sequence[Row], of: str, to: str, least: float = 0.0, most: float = 0.0, kind: str = "",
     mean: str = "geometric mean",
 ) -> tuple[str, str]:  # fmt: skip
     """Say how many times better one variant, maybe `BEST`, is than another."""
@@ -268,9 +302,10 @@ def _ratio(
     if len(values) > 1:
         ratio = f"{min(values):.2f}x to {max(values):.2f}x, {mean} {ratio}"
     who = "The best variant" if of == BEST else of
-    return _judged((low, high), least), (
+    claim = f"{least:g}x or more" if least else f"{most:g}x or less"
+    return _judged((low, high), least) if least else _judged((-high, -low), -most), (
         f"{who} over {to} on {_some(len(values), kind)}: {ratio} "
-        f"(by the spread of the runs {low:.2f}x to {high:.2f}x); the claim is {least:g}x or more."
+        f"(by the spread of the runs {low:.2f}x to {high:.2f}x); the claim is {claim}."
     )
 
 
@@ -332,20 +367,34 @@ def _peak(rows: Sequence[Row], of: str, least: float) -> tuple[str, str]:
     )
 
 
-def _values(rows: Sequence[Row], of: str, most: float | None = None) -> tuple[str, str]:
-    """Say the values of a variant, from the least to the greatest, maybe `most` of all."""
-    mine = _of_variant(rows, of)
-    values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
-    text = f"{of}, {mine[0]['unit']}: {values}." if mine else ""
-    if most is None or not mine:
-        return "", text
+def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> tuple[str, str]:
+    """Say the values of a variant, from the least to the greatest, which is `most` at most."""
+    mine = [row for row in _of_variant(rows, of) if _is_of(row, kind)]
+    if not mine:
+        return "", ""
     words = [_judged((-high, -low), -most) for low, high in map(_range, mine)]
     word = HELD if {*words} == {HELD} else NOT_HELD if NOT_HELD in words else UNKNOWN
-    return word, text
+    values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
+    return word, f"{of}, {mine[0]['unit']}: {values}; the claim is {most:g} or less."
+
+
+def _falls(rows: Sequence[Row], of: str) -> tuple[str, str]:
+    """Say whether searches are slower on graphs where the value of a variant is greater."""
+    mine = _of_variant(rows, of)
+    words = []
+    for row, more in itertools.combinations(mine, 2):
+        rate, other = (_bounds(x.get("rates", [x["gteps"]])) for x in (row, more))
+        if _range(row)[1] < _range(more)[0]:
+            words.append(_judged((rate[0] - other[1], rate[1] - other[0]), 0.0))
+        else:
+            words.append(UNKNOWN)
+    values = ", ".join(f"{x['graph']} {x['value']:.3g} at {x['gteps']:.3g}" for x in mine)
+    return _by_most(words), f"{of}, {mine[0]['unit']} at GTEPS: {values}." if mine else ""
 
 
 _SENTENCES: dict[str, Callable[..., tuple[str, str]]] = {
-    "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values
+    "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values,
+    "Falls": _falls,
 }  # fmt: skip
 
 
@@ -380,6 +429,18 @@ class Paper:
     where: str
     experiments: tuple[Experiment, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def on_gpus(experiments: Sequence[Experiment], gpus: int) -> list[Experiment]:
+    """Return the experiments on several GPUs, with their graphs on up to so many."""
+    found = []
+    for one in experiments:
+        graphs = tuple(graph for graph in one.graphs if 0 < graph.gpus <= gpus)
+        if graphs:
+            found.append(replace(one, graphs=graphs))
+    if not found:
+        raise InvalidValue(f"--gpus: no graph here is on a grid of at most {gpus}. Leave it out.")
+    return found
 
 
 def files_in(folder: Path, graphs: Sequence[PaperGraph]) -> dict[str, str]:
@@ -427,6 +488,40 @@ def _read_papers(folder: Path) -> Iterator[Paper]:
 
 
 PAPERS = tuple(_read_papers(Path(__file__).parent))
+
+
+class Verdict(NamedTuple):
+    """What the rows of some reports say of a claim, and whose; without rows there are no files."""
+
+    part: str
+    claim: Claim
+    text: str
+    files: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """Return `HELD`, `NOT_HELD` or `UNKNOWN`."""
+        return self.text.partition(":")[0]
+
+
+def verdicts(number: str, reports: Mapping[str, Report]) -> Iterator[Verdict]:
+    """Yield a verdict on each claim of a paper, by today's rules and the newest rows."""
+    by_date = sorted(reports.items(), key=lambda item: item[1]["date"])
+    for experiment in paper_of(number).experiments:
+        newest = {
+            (row["graph"], row["variant"]): (file, row)
+            for file, report in by_date
+            if report["paper"]["number"] == number
+            for part in report["experiments"]
+            if part["part"] == experiment.part
+            for row in part["rows"]
+        }
+        rows = [row for _, row in newest.values()]
+        files = tuple(dict.fromkeys(file for file, _ in newest.values()))
+        for claim in experiment.claims:
+            text = sentence(claim, rows)
+            none = f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
+            yield Verdict(experiment.part, claim, text or none, files if text else ())
 
 
 def paper_of(name: str) -> Paper:

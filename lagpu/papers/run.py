@@ -35,6 +35,7 @@ from lagpu.papers import experiments as data
 from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 
 _QUICK_ROOTS = 2
+_BY_LEVEL = "by level"  # of a system on a grid, whose levels the host runs: Python's time
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
 _LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
@@ -47,12 +48,24 @@ _NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, 
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
+def _has_gpus(place: Backend) -> bool:
+    devices = harness.devices_of(place)
+    return bool(devices) and all(device.xp is not np for device in devices)
+
+
 class Runner(NamedTuple):
     """A variant and where it runs, on no backend if it is a library."""
 
     variant: Variant
     place: Backend | None
     runs_as: str
+
+    @property
+    def is_papers(self) -> bool:
+        """Whether it runs on a GPU by the kernel or the policy of the paper, or by the library."""
+        variant, place = self.variant, self.place
+        asked = variant.kernel or variant.policy or self.runs_as
+        return place is None or (self.runs_as == asked and _has_gpus(place))
 
     @property
     def mode(self) -> str:
@@ -359,32 +372,32 @@ class _Graphs:
         return _grid_of(graph, self.place) if graph.pieces else self.place
 
     def matrix(self, graph: PaperGraph) -> Matrix:
-        """Return the matrix, under a limit of memory without anything kept beside it."""
-        source = str(self.source(graph))
+        """Return the matrix."""
         if self._A is None:
-            place = self.place_of(graph)
+            source, place = str(self.source(graph)), self.place_of(graph)
             self._say(f"{graph.name}: loading {source}")
             gc.collect()
             self.before = used_bytes(place) if place.device else 0
             self._again = functools.partial(load, source, place, seed=self._request.seed)
             self._A = self._again()
-        elif self._request.memory is not None:
-            self._A = None  # with what variants before have left at it, which would count
+        return self._A
+
+    def clear(self) -> None:
+        """Drop what variants have left at the matrix, if it would count in a limit of memory."""
+        if self._request.memory is not None:
+            self._A = None
             gc.collect()
             self._A = self._again()
-        return self._A
 
     def tested(self, graph: PaperGraph, roots: int) -> Tested:
         """Return a graph with some roots and the results so far."""
         if roots not in self._tested:
-            A, source = self._A, str(self.source(graph))
-            if A is None:
-                A = self.matrix(graph)
-            first = next(iter(self._tested.values()), None)
-            made = Tested.of(graph.name, A, roots, self._request.seed, first and first.host)
+            A, source = self.matrix(graph), str(self.source(graph))
+            host = next((known.host for known in self._tested.values()), None)
+            made = Tested.of(graph.name, A, roots, self._request.seed, host)
             made.clock = _CLOCK
             self._tested[roots] = made
-            if not first and is_spec(source) and not is_random(source):
+            if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
                 symmetric = made.host.facts.symmetric or None
                 again = CSC(A.nrows, A.ncols, *made.host.columns, symmetric=symmetric)
@@ -417,6 +430,8 @@ class _Work:
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
+        if not _has_gpus(graphs.place):
+            self.missing.setdefault(f"a GPU: times on {graphs.place.name} judge no claim")
         if experiment.energy:
             try:
                 self._counter = EnergyCounter(graphs.place)
@@ -454,6 +469,7 @@ class _Work:
             "definition": experiment.metric.definition,
             "measured_on": experiment.machine,
             "notes": list(experiment.notes),
+            "roots": experiment.roots,
             "missing": [*self.missing],
             "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
             "rows": rows,
@@ -470,6 +486,8 @@ class _Work:
             if len(found[runner]) < turn:
                 continue  # it failed in the turn before
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
+            if runner.place is not None:
+                graphs.clear()
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
                     one = self._measured(graph, tested, runner, turn)
@@ -549,6 +567,7 @@ class _Work:
         )
         span = _means([[sample.device_ms for sample in one.samples] for one in turns])
         why = self._graphs.why(graph)
+        mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {
             "graph": graph.name,
             "kind": graph.kind,
@@ -563,9 +582,9 @@ class _Work:
             "runs_as": runner.runs_as,
             "note": variant.note,
             "backend": runner.runs_as if place is None else place.name,
-            "own": runner.runs_as == (variant.kernel or variant.policy or runner.runs_as),
+            "own": runner.is_papers and mode != _BY_LEVEL,
             "size_only": self._request.quick or why.startswith("size only"),
-            "mode": last.mode,
+            "mode": mode,
             "output": last.output,
             "roots": len(edges),
             "value": metric.of(whole),
@@ -577,6 +596,7 @@ class _Work:
             "mean_ms": fmean(span),
             "kernel_ms": median(whole.ms) if last.kernel_ms else None,
             "gteps": harness.harmonic_gteps(whole.ms, edges),
+            "rates": [harness.harmonic_gteps(run.ms, edges) for run in runs],
             "bytes": last.nbytes,
             "joules": whole.joules,
             "checked": not any(one.refusal for one in turns),
@@ -633,7 +653,7 @@ def table_of(experiment: Report) -> FittingTable:
         ("degrees", lambda row: "/".join(f"{x:.0f}" for x in row["degrees"])),
         (experiment["metric"], lambda row: _digits(row["value"])),
         ("paper", lambda row: _digits(row["reported"])),
-        ("spread", _spread),
+        ("spread", lambda row: f"{data.spread_of(row):.2f}x"),
         ("median ms", "{median_ms:,.3f}"),
         ("kernel ms", lambda row: _digits(row.get("kernel_ms"))),
         ("GTEPS", lambda row: _digits(row["gteps"], 3)),
@@ -645,12 +665,6 @@ def table_of(experiment: Report) -> FittingTable:
     numbers = [(head, of) for head, of in numbers if head not in empty]
     title = f"{experiment['part']}: {experiment['title']}"
     return harness.table(rows, texts, numbers, title=title, spare=_SPARE)
-
-
-def _spread(row: Row) -> str:
-    """Return the greatest over the least value of a row's runs."""
-    runs = row.get("runs", [])
-    return f"{max(runs) / min(runs):.2f}x" if len(runs) > 1 and min(runs) > 0 else "-"
 
 
 def _digits(x: float | None, digits: int = 4) -> str:
@@ -667,6 +681,10 @@ def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
     for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
         of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
         yield f"* {', '.join(of)}: {why}; --graph NAME=FILE gives the paper's."
+    roots = {row["roots"] for row in experiment["rows"] if row["roots"] < experiment["roots"]}
+    if roots:
+        few = ", ".join(map(str, sorted(roots)))
+        yield f"A quick form: {few} roots a graph, in full {experiment['roots']}."
     yield from experiment["notes"]
     yield from experiment["says"]
     yield from (f"missing: {text}" for text in experiment["missing"])

@@ -57,6 +57,25 @@ def test_work_of_several_devices_is_that_of_the_slowest():
     assert all(one.observer is None for one in devices)
 
 
+@pytest.mark.parametrize(
+    ("how", "has_device", "ran"),
+    [
+        ({}, False, ["wall"] * 5),
+        ({"repeats": 3, "walls": 1}, False, ["wall"] * 3),  # the only time there is
+        ({"repeats": 3, "walls": 1}, True, ["wall", *["queued"] * 3]),
+        ({"enough_ms": 4.0}, True, [*["wall"] * 2, *["queued"] * 2]),
+    ],
+)
+def test_a_search_is_repeated_as_often_as_the_clock_says(monkeypatch, how, has_device, ran):
+    done = []
+    for name in ("wall", "queued"):
+        timed = lambda self, search, name=name: done.append(name) or (2.0, search())  # noqa: E731
+        monkeypatch.setattr(Clock, name, timed)
+    monkeypatch.setattr(Clock, "has_device", has_device)
+    assert Clock(**how).measure(lambda: 7) == ((2.0, 2.0), 7)
+    assert done == ran
+
+
 def test_a_report_says_what_computes():
     cpu, grid = backends.get("cpu"), backends.get("grid:2:cpu")
     assert hardware_of(cpu) == hardware_of(grid) == {"threads": str(cpu.capabilities.threads())}

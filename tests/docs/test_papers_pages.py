@@ -106,6 +106,50 @@ def test_names_in_a_page_are_there(page):
         assert experiments_of(paper_of(number), **{kind: which})
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_read_in_a_few_minutes(page):
+    assert len(PAGES[page].encode()) <= 6000
+
+
+def counts(number, part):
+    """Return how many graphs of a part are the paper's, made with another seed, others, files."""
+    found = [0] * 4
+    for graph in experiments_of(paper_of(number), **{part.split()[0]: part.split()[1]})[0].graphs:
+        seed = graph.why.startswith("the same generator's parameters with another seed")
+        found[3 if graph.made is None else 0 if not graph.why else 1 if seed else 2] += 1
+    return found
+
+
+def test_what_a_page_says_of_graphs_is_so():
+    tables = [counts("003", f"table {k}") for k in (1, 2, 3)]
+    same, seed, others, files = map(sum, zip(*tables, strict=True))
+    made = same + seed + others
+    assert f"- {made + files} graphs: {made} are made ({same} exactly, {seed} with another seed, {others} as stand-ins); {files} are files." in PAGES["turbobfs"]  # fmt: skip # noqa: E501
+    assert counts("000", "figure 4a") == [0, 1, 2, 6]
+    assert (
+        "Nine graphs (table 1): one is made alike, two have stand-ins, six are files."
+        in (PAGES["hiragushi"])
+    )
+    assert (counts("002", "figure 6"), counts("002", "table 4")) == ([0, 0, 2, 4], [0, 1, 1, 7])
+    assert "Figure 6: four graphs of six are files." in PAGES["bfs2d"]
+    assert "Table 4: seven graphs of nine are files." in PAGES["bfs2d"]
+    assert counts("004", "table 3") == [0, 0, 3, 1]
+    assert "Table 3: three stand-ins; Friendster needs a file." in PAGES["kepler"]
+
+
+def test_reports_are_of_the_experiments_of_today():
+    """A report names variants, graphs and units as its paper's experiments do."""
+    for file in (ROOT / "docs" / "benchmarks" / "papers").glob("*.json"):
+        report = json.loads(file.read_text("utf-8"))
+        of_part = {one.part: one for one in paper_of(report["paper"]["number"]).experiments}
+        for part in report["experiments"]:
+            experiment = of_part[part["part"]]
+            assert part["metric"] == experiment.metric.unit, file
+            names = {x.name for x in experiment.variants}, {x.name for x in experiment.graphs}
+            rows = {(row["variant"], row["graph"]) for row in part["rows"]}
+            assert all(x in names[0] and y in names[1] for x, y in rows), (file, rows)
+
+
 def test_the_commits_of_reports_are_in_the_history():
     """A report of a tree that is gone says so."""
     history = subprocess.run(

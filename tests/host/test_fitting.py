@@ -52,3 +52,23 @@ def test_the_forms_in_turn():
     assert ["──" in form for form in forms] == [True, True, True, True, False]
     assert ["too narrow for q1" in form for form in forms] == [False, False, False, True, False]
     assert "graph kron20e16  mode fused\n  edges examined 1,234,567\n" in forms[-1]
+
+
+@pytest.mark.parametrize("width", [120, 40])
+def test_a_column_with_one_cell_in_all_rows_stands_above_them(width):
+    def text(*rows, common=("kernel", "note"), **how):
+        table = FittingTable("level", "kernel", "ms", "note", common=common, **how)
+        for row in rows:
+            table.add_row(*row)
+        return printed(table, width)
+
+    same = text(("0", "SuiteSparse saxpy", "1.5", ""), ("1", "SuiteSparse saxpy", "1.5", ""))
+    assert same.split()[:3] == ["kernel", "SuiteSparse", "saxpy"]
+    assert same.count("saxpy") == 1
+    assert same.count("1.5") == 2
+    assert "note" not in same
+    rows = ("0", "pull", "1.5", ""), ("1", "push", "1.5", "")
+    assert text(*rows, title="a title").split()[:2] == ["a", "title"]
+    assert text(*rows).index("level") < text(*rows).index("kernel") < text(*rows).index("pull")
+    assert text(rows[1]).index("level") < text(rows[1]).index("push")  # one row has nothing above
+    assert text(rows[0], rows[0], common=()).count("pull") == 2

@@ -18,6 +18,8 @@ from lagpu.errors import FileFormatError, InvalidValue
         ("weight,to,from\n2,0,1\n3,1,0\n", INT64, [(0, 1, 3), (1, 0, 2)]),
         ("src,dst,time,weight,note\n0,1,9,4,x\n", INT64, [(0, 1, 4)]),
         ("src,dst,time,note\n0,1,9,x\n", BOOL, [(0, 1, 1)]),
+        ("src,dst,weight,time\n0,1,4,1.5\n", INT64, [(0, 1, 4)]),
+        ("src,dst,weight,time\n0,1,4,1.5\n1,0,.5,2\n", FP64, [(0, 1, 4.0), (1, 0, 0.5)]),
         ("a,b\n0,1\n", BOOL, [(0, 1, 1)]),
         ('"0","1"\n', BOOL, [(0, 1, 1)]),
         ("source\ttarget\tweight\n0\t1\t2\n", INT64, [(0, 1, 2)]),

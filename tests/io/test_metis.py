@@ -103,8 +103,10 @@ def test_a_header_of_many_vertices_is_refused_before_they_are_made(save, monkeyp
 def test_what_metis_has_no_place_for(tmp_path, save):
     with pytest.raises(InvalidValue, match=r"METIS has no self-loops"):
         write(read(save("0 0\n0 1\n1 0\n"), backend="cpu"), tmp_path / "a.graph")
-    with pytest.raises(InvalidValue, match=r"METIS has whole weights alone"):
-        write(read(save("0 1 .5\n1 0 .5\n"), backend="cpu"), tmp_path / "a.graph")
+    for weight in (".5", "-3"):
+        A = read(save(f"0 1 {weight}\n1 0 {weight}\n"), backend="cpu")
+        with pytest.raises(InvalidValue, match=r"METIS has whole weights from 0 on"):
+            write(A, tmp_path / "a.graph")
     with pytest.raises(
         InvalidValue, match=r"METIS has no place for directed edges, such as 0 -> 1"
     ):

@@ -6,11 +6,12 @@ import weakref
 
 import numpy as np
 import pytest
-from known_loops import blend, both, carry, relax, search, several
+from known_loops import blend, both, carry, relax, search, search_from, several
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.core.recorder import Recorder
 from lagpu.errors import BackendMismatch, DimensionMismatch
 from lagpu.generators import kronecker
@@ -55,6 +56,41 @@ def test_a_loop_is_recorded_once(place, opened):
             assert levels_of(A, source).to("cpu").isequal(right(A, source))
             assert place.last_loop.startswith("grid search: ")
     assert len(opened) == 1
+
+
+@pytest.mark.parametrize("unasked", [0, 1 << 20])
+def test_a_search_allocates_the_buffers_of_the_next(place, monkeypatch, unasked):
+    A, counters, found = graph(place), place.runtime.counters, []
+    for _ in range(2):  # recorded, and planned
+        levels_of(A, 1)
+    monkeypatch.setattr(place.device, "unasked", unasked)
+    monkeypatch.setattr(counters, "ahead", {})
+    for k, source in enumerate((1, 2, 3)):
+        ahead = [x for buffers in counters.ahead.values() for x in buffers]
+        assert len(ahead) == (2 if k and unasked else 0)
+        found.append(levels_of(A, source))
+        mine = found[-1].data.words, found[-1].data.values
+        assert not ahead or all(x is y for x, y in zip(ahead, mine, strict=True))
+    for source, levels in zip((1, 2, 3), found, strict=True):
+        assert levels.to("cpu").isequal(right(A, source))
+
+
+def test_a_search_that_cannot_allocate_for_the_next_has_ended(place, monkeypatch):
+    A, counters, calls, inner = graph(place), place.runtime.counters, [], VectorStore.spare_values
+    for _ in range(2):
+        levels_of(A, 1)
+
+    def spare_values(self, dtype):
+        calls.append(dtype)
+        if len(calls) == 2:
+            raise MemoryError
+        return inner(self, dtype)
+
+    monkeypatch.setattr(place.device, "unasked", 1 << 20)
+    monkeypatch.setattr(counters, "ahead", {})
+    monkeypatch.setattr(VectorStore, "spare_values", spare_values)
+    assert levels_of(A, 2).to("cpu").isequal(right(A, 2))
+    assert (len(calls), counters.ahead) == (2, {})
 
 
 def test_what_is_not_alike_is_recorded(place, opened):
@@ -108,6 +144,22 @@ def test_what_objects_hold_is_asked_again(place, opened):
                     frontier[i] = value
                 how(A, carried, frontier)
             assert found.isequal(right)
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("body", [search, search_from])
+def test_a_search_again_keeps_what_was_found_before(place, opened, body):
+    """After those from empty levels it begins from some, once they are known and once not."""
+    A = graph(place)
+    for k, before in enumerate([{}, {}, {}, {5: 1}, {}, {2: 9, 7: 8}, {6: 1}, {}]):
+        found, right = (Vector.from_dict(before, INT32, size=32, like=A) for _ in range(2))
+        for levels, how in ((found, body), (right, lagpu.eager()(body))):
+            if k == 6:
+                levels << levels  # a bitmap, whose entries no one has counted
+            frontier = Vector(BOOL, 32, like=A)
+            frontier[1] = True
+            how(A, levels, frontier)
+        assert found.isequal(right), before
     assert len(opened) == 1
 
 

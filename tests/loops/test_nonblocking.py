@@ -281,6 +281,23 @@ def test_a_launch_comes_again(place, monkeypatch, scalar):
         came.clear()
 
 
+def test_a_launch_comes_again_on_the_objects_of_its_lines(place):
+    """A program was launched once on other ones in between."""
+
+    def body(w, u, k):
+        w << u.apply(binary.plus, right=k)
+        u << w.apply(binary.min, right=9.0)
+        return u.nvals
+
+    ours, theirs = (
+        [(full(of, start=k), full(of, start=k + 2)) for k in range(2)] for of in (place, "cpu")
+    )
+    for turn, k in enumerate((0, 0, 0, 0, 1, 0, 1, 1, 1, 0, 1)):
+        assert body(*ours[k], turn / 2) == body(*theirs[k], turn / 2)
+        for x, y in zip(ours[k], theirs[k], strict=True):
+            assert x.to("cpu").isequal(y), turn
+
+
 def test_the_same_scalar_without_its_value(place):
     u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
     none = Vector(FP64, 70, backend=place)

@@ -153,6 +153,9 @@ PLAIN = {
     "another number": f"q[3] = True\n{edited('nvals', 'nvals > 1')}",
     "the other way round": f"q[3] = True\n{edited('q.nvals', '0 < q.nvals')}",
     "another condition": f"q[3] = True\n{edited('q.nvals', 'not q.nvals == 0')}",
+    "two counts": (
+        f"q[3] = True\nm = levels.dup()\nm[8] = 7\n{edited('nvals', 'nvals > m.nvals > 0')}"
+    ),
     "a vector that is bound again": f"{WHILE}    q = q.dup()",
     "a text": f'seen = f"""\nwhile {{q.nvals}}"""\n{edited("q.nvals", "(q).nvals and seen")}',
     "a test of several lines": edited("q.nvals", "(\n    q.nvals)"),
@@ -166,6 +169,19 @@ def test_what_is_no_loop_is_left_to_python(place, tmp_path, name):
     run = module_of(tmp_path, PLAIN[name]).run
     for n, source in ((20, 0), (9, 1), (25, 0), (25, 0)):
         assert same(run, place, n, source) == "", (n, source)
+
+
+def test_a_loop_whose_line_asks_for_a_count_is_none(place, tmp_path):
+    """The record of a loop is not that of a ``while``, however often its line asks for `nvals`."""
+    run = module_of(
+        tmp_path, f"for depth in loop(until_empty=q, times=q.nvals):\n    {LEVELS}\n    {NEXT}"
+    ).run
+    A = path(9, backend=place)
+    for _ in range(70):  # a line that was none is looked at again after 64 times
+        q, levels = start(A)
+        q[8] = True
+        run(A, q, levels)
+        assert levels.to_coo()[0].tolist() == [0, 1, 7, 8]
 
 
 @pytest.mark.parametrize("hot", [1, 3, 7])

@@ -35,11 +35,12 @@ def test_ratios():
     assert says("Ratio", ROWS, of="bu", to="td", least=2.0, paper="twice") == (
         "Not held: bu over td on 2 graphs: 0.75x to 3.00x, geometric mean 1.50x (by the spread of "
         "the runs 1.44x to 1.56x); the claim is 2x or more. The paper: twice. "
-        "By 2 runs of 50 roots."
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     assert says("Ratio", ROWS, of="bu", to="td", least=1.0, kind="star") == (
         "Not held: bu over td on 1 star graph: 0.75x (by the spread of the runs 0.72x to 0.78x); "
-        "the claim is 1x or more. The paper: -. By 2 runs of 50 roots."
+        "the claim is 1x or more. The paper: -. "
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     best = says("Ratio", ROWS, of=BEST, to="lagpu", least=1.0)
     assert best.startswith("Not held: The best variant over lagpu on 2 graphs: 0.06x to 4.00x")
@@ -86,7 +87,47 @@ def test_rows_that_are_not_the_papers_judge_nothing(of):
     )
     said = says("Ratio", rows[:2], of="bu", to="td", least=0.5)
     assert said.startswith("Undecided: bu over td on 1 graph: 3.00x")
-    assert says("Values", [ROWS[1] | of], of="bu").startswith("bu, GTEPS: a 6.")
+    assert says("Values", [ROWS[1] | of], of="bu", most=9).startswith("Undecided: bu, GTEPS: a 6;")
+
+
+def test_a_claim_may_have_an_upper_bound():
+    for most, word in ((1.6, "Held"), (1.5, "Undecided"), (1.4, "Not held")):
+        said = says("Ratio", ROWS, of="bu", to="td", most=most)
+        assert said.startswith(f"{word}: bu over td on 2 graphs")
+        assert f"the claim is {most:g}x or less" in said
+
+
+def test_a_claim_of_another_machine_is_undecided():
+    said = says("Ratio", ROWS, of="bu", to="td", least=0.5, machine="99 GPUs")
+    assert said.startswith("Undecided: bu over td on 2 graphs: 0.75x to 3.00x")
+    assert "The claim is of 99 GPUs." in said
+
+
+def test_the_spread_and_the_roots_are_those_of_the_rows_compared():
+    rows = [*ROWS, row("a", "library", 1.0, of_paper=False, roots=3, runs=[0.5, 1.5])]
+    assert says("Ratio", rows, of="bu", to="td", least=2.0).endswith(
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
+    )
+    assert says("Ratio", rows, of=BEST, to="library", least=2.0).endswith(
+        "By 2 runs of 3 roots, which differ by up to 3.00x."
+    )
+
+
+def test_searches_that_fall():
+    """The greater the share, the slower: so for two pairs of three, since b and c are alike."""
+    rows = [
+        row("a", "down", 10.0, gteps=8.0, rates=[8.0, 8.0]),
+        row("b", "down", 30.0, gteps=4.0, rates=[4.0, 4.0]),
+        row("c", "down", 30.1, gteps=2.0, rates=[2.0, 2.0]),
+    ]
+    said = says("Falls", rows, of="down", paper="slower")
+    assert said.startswith("Held: down, GTEPS at GTEPS: a 10 at 8, b 30 at 4, c 30.1 at 2.")
+    assert says("Falls", rows[1:], of="down").startswith("Undecided: ")
+    assert says("Falls", rows[:1], of="down").startswith("Undecided: ")
+    faster = [rows[0], rows[1] | {"gteps": 9.0, "rates": [9.0, 9.0]}]
+    assert says("Falls", faster, of="down").startswith("Not held: ")
+    once = [rows[0], {k: x for k, x in rows[1].items() if k != "rates"} | {"gteps": 6.0}]
+    assert says("Falls", once, of="down").startswith("Undecided: ")
 
 
 def test_less_time_is_better():
@@ -100,7 +141,8 @@ def test_the_best():
     assert best_of(ROWS[:3])["variant"] == "bu"
     assert best_of(ROWS[2:3]) is None
     assert says("BestOf", ROWS, kind="", expected=("td", "xx"), paper="td") == (
-        "Undecided: Best on 2 graphs: bu on 1, td on 1. The paper: td. By 2 runs of 50 roots."
+        "Undecided: Best on 2 graphs: bu on 1, td on 1. The paper: td. "
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     assert says("BestOf", ROWS, kind="regular", expected=("td",)).startswith("Not held: ")
     assert says("BestOf", ROWS, kind="star", expected=("td", "bu")).startswith("Held: ")
@@ -117,13 +159,15 @@ def test_the_best_of_equals():
 def test_values():
     assert says("Peak", ROWS, of="bu", least=5.0, paper="more than 5") == (
         "Held: bu has 6 GTEPS at most, on a; the claim is 5 or more. The paper: more than 5. "
-        "By 2 runs of 50 roots."
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     assert says("Peak", ROWS, of="bu", least=7.0).startswith("Not held: ")
     assert says("Peak", ROWS, of="bu", least=6.1).startswith("Undecided: ")
-    assert says("Values", ROWS, of="bu", paper="less is better") == (
-        "bu, GTEPS: b 3, a 6. The paper: less is better. By 2 runs of 50 roots."
+    assert says("Values", ROWS, of="bu", most=7.0, paper="seven at most") == (
+        "Held: bu, GTEPS: b 3, a 6; the claim is 7 or less. The paper: seven at most. "
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
+    assert "a 6" not in says("Values", ROWS, of="bu", most=7.0, kind="star")
     for most, word in ((7, "Held"), (6.05, "Undecided"), (4, "Not held")):
         assert says("Values", ROWS, of="bu", most=most).startswith(f"{word}: bu, GTEPS: b 3")
 
@@ -131,7 +175,8 @@ def test_values():
 def test_choices():
     chosen = {"of": ["td", "bu"]}
     assert says("Choice", ROWS, **chosen, paper="either") == (
-        "Held: Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either. By 2 runs of 50 roots."
+        "Held: Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either. "
+        "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
         "Undecided: Best on a: bu, 3.00x td; b: no difference seen, 1.33x bu."
@@ -154,6 +199,7 @@ def test_what_is_not_proved_or_not_there_says_nothing():
     for rows in (wrong, none, []):
         assert says("Choice", rows, of=("td", "bu")) == ""
         assert says("Peak", rows, of="bu", least=1.0) == ""
-        assert says("Values", rows, of="bu") == ""
+        assert says("Values", rows, of="bu", most=1.0) == ""
+        assert says("Falls", rows, of="bu") == ""
         assert says("BestOf", rows, kind="", expected=("td",)) == ""
     assert says("BestOf", ROWS, kind="mesh", expected=("td",)) == ""

@@ -6,7 +6,7 @@ import pytest
 
 from lagpu.errors import InvalidValue
 from lagpu.generators import is_spec
-from lagpu.papers.experiments import BEST, PAPERS, experiments_of, paper_of, sentence
+from lagpu.papers.experiments import BEST, PAPERS, experiments_of, on_gpus, paper_of, sentence
 
 EXPERIMENTS = [(paper, one) for paper in PAPERS for one in paper.experiments]
 NAMES = [f"{paper.number}, {one.part}" for paper, one in EXPERIMENTS]
@@ -30,6 +30,24 @@ def test_parts():
         experiments_of(paper, figure="4")
     with pytest.raises(InvalidValue, match="Give one of them"):
         experiments_of(paper, table="2", figure="4")
+
+
+def test_experiments_on_several_gpus():
+    found = {
+        paper.number: [one.part for one in on_gpus(paper.experiments, 2)]
+        for paper in PAPERS
+        if any(graph.gpus for one in paper.experiments for graph in one.graphs)
+    }
+    assert found == {
+        "000": ["figure 5a", "figure 5b"],
+        "002": ["figure 8", "figure 9", "figure 10"],
+        "004": ["figure 4", "figure 5", "figure 7", "figure 10", "figure 11", "table 3"],
+    }
+    (five, _) = on_gpus(paper_of("000").experiments, 4)
+    assert [graph.pieces for graph in five.graphs] == ["1x1", "1x2", "2x2"]
+    for paper, gpus in (("000", 0), ("001", 2)):
+        with pytest.raises(InvalidValue, match=f"--gpus: no graph here is on a grid of .* {gpus}"):
+            on_gpus(paper_of(paper).experiments, gpus)
 
 
 @pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS, ids=NAMES)

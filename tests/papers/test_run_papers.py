@@ -23,10 +23,11 @@ ROW = {
     "graph", "kind", "made_from", "stand_in", "vertices", "entries", "paper_size", "degrees",
     "variant", "of_paper", "runs_as", "note", "backend", "mode", "output", "roots", "value",
     "unit", "more", "reported", "median_ms", "mean_ms", "gteps", "bytes", "joules", "checked",
-    "own", "size_only", "runs", "kernel_ms",
+    "own", "size_only", "runs", "rates", "kernel_ms",
 }  # fmt: skip
 PART = {
-    "part", "title", "metric", "definition", "measured_on", "notes", "missing", "says", "rows",
+    "part", "title", "metric", "definition", "measured_on", "notes", "roots", "missing", "says",
+    "rows",
 }  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert as_["tdscCSC"] == "pull"
     assert as_["tdscCOOC (searched)"] == "push"
     assert as_["SuiteSparse:GraphBLAS"] == "python-graphblas"
-    (text,) = part["missing"]
+    no_gpu, text = part["missing"]
+    assert no_gpu == "a GPU: times on cpu judge no claim"
     assert text.startswith("kernels: the cpu backend has none; its directions replace them")
     best = [row for row in part["rows"] if row["reported"] == 2036]
     assert len(best) == 1
@@ -111,12 +113,29 @@ def test_kepler_on_a_grid(run, tmp_path):
     found, _ = record(run, tmp_path, "kepler", "--figure", 7, "-b", "cpu")
     prove(found)
     (part,) = found["experiments"]
-    assert {row["backend"] for row in part["rows"]} == {"grid:1x1:cpu", "grid:2x2:cpu"}
+    grids = {"grid:1x1:cpu", "grid:1x2:cpu", "grid:2x2:cpu"}
+    assert {row["backend"] for row in part["rows"]} == grids
+    assert {row["mode"] for row in part["rows"]} == {"by level"}
     by_graph = {}
     for row in part["rows"]:
         by_graph[row["graph"]] = by_graph.get(row["graph"], 0) + row["value"]
-    assert [*by_graph.values()] == [pytest.approx(100), pytest.approx(100)]
+    assert [*by_graph.values()] == [pytest.approx(100)] * 3
     assert part["says"][0].startswith("Undecided: update, % of the time: ")
+
+
+@pytest.mark.parametrize(("paper", "parts"), [("000", 2), ("002", 3), ("004", 6)])
+def test_two_simulated_gpus(sim, run, tmp_path, paper, parts):
+    """The systems on two GPUs are one kernel; times of sim judge nothing."""
+    found, out = record(run, tmp_path, paper, "-b", "sim", "--gpus", 2, "--roots", 1)
+    assert len(found["experiments"]) == parts
+    rows = [row for part in found["experiments"] for row in part["rows"]]
+    assert {row["backend"] for row in rows} == {"grid:1x1:sim", "grid:1x2:sim"}
+    assert {row["mode"] for row in rows} == {"fused"}
+    assert all(row["checked"] and not row["own"] for row in rows)
+    assert "A quick form: 1 roots a graph, in full 64." in out
+    said = [text for part in found["experiments"] for text in part["says"]]
+    assert len(said) == (2 if paper == "004" else 0)
+    assert all(text.startswith("Undecided: ") for text in said)
 
 
 def test_searches_beyond_the_limit_of_memory_are_missing(sim):
@@ -231,7 +250,8 @@ def test_what_is_not_there_yet_is_named(sim):
     (part,) = found["experiments"]
     assert refusals == []
     assert [row["variant"] for row in part["rows"]] == ["thread", "lagpu"]
-    future, argument, plan = part["missing"]
+    no_gpu, future, argument, plan = part["missing"]
+    assert no_gpu == "a GPU: times on sim judge no claim"
     assert future == "future: the sim backend has no kernel push_time"
     assert argument == "argument: the sim backend has no kernel pull_scalar:7"
     assert plan == "plan: the sim backend has no policy no_policy:alpha=1"
@@ -289,7 +309,7 @@ def test_a_graph_without_a_file_is_named():
     graphs = (*PAIR.graphs, PaperGraph("web"))
     experiment = replace(PAIR, graphs=graphs, variants=PAIR.variants[-1:])
     found, _ = run_paper(ONE, [experiment], Request("cpu"))
-    assert found["experiments"][0]["missing"] == ["no file, no generator (--graph NAME=FILE): web"]
+    assert found["experiments"][0]["missing"][0] == "no file, no generator (--graph NAME=FILE): web"
 
 
 def test_a_wrong_result_is_refused(run, monkeypatch):

@@ -11,6 +11,12 @@ def search(A, levels, frontier, ring=RING):
         frontier(~levels.S, replace=True) << ring(frontier @ A)
 
 
+def search_from(A, levels, frontier):
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth + 3
+        frontier(~levels.S, replace=True) << RING(frontier @ A)
+
+
 def relax(A, width, addend=1):
     for _ in loop(until_unchanged=width):
         width(accum=binary.min) << semiring.min_plus(width @ A)

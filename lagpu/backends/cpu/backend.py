@@ -235,11 +235,15 @@ class CpuBackend:
         _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
         if np.ndim(values) == 0:
             values = dtype.numpy.type(values)
-        A = gb.Matrix.from_csc(
-            on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
-        )
-        A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
-        box = boxed(A, dtype)
+
+        def made() -> Any:
+            A = gb.Matrix.from_csc(
+                on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
+            )
+            A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
+            return A
+
+        box = boxed(handles.by_threads(0, made), dtype)
         box.symmetric = symmetric
         return box
 

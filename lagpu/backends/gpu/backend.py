@@ -130,8 +130,10 @@ class GpuBackend:
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> VectorStore:
         if size >= LARGE:  # values and presence bits, and those of the next result
-            self._enter()
-            self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
+            nbytes = size * (2 * dtype.numpy.itemsize) + size // 4
+            if nbytes > self.device.unasked:
+                self._enter()
+                self.device.require(nbytes, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:

@@ -324,8 +324,12 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
         return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
     if before == _PUSHES_INTO_WORDS and pulls:
         return f"pushed into words before; vertices {found}"
+    if pulled and not pulls and found * beta >= n:
+        return f"pulled before; vertices {found}, few of those left"
     if pulled:
         return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
+    if not pulls and int(r["frontier_edges"]) * alpha > int(r["other"]):
+        return f"edges {r['frontier_edges']} of unexplored {r['other']} have not grown much"
     sign, into = ">" if pulls else "<=", ": into words" if r["how"] == _PUSHES_INTO_WORDS else ""
     return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}{into}"
 

@@ -18,7 +18,13 @@ from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE, alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import (
+    DENSE_DEGREE,
+    LONG_SEARCH_DEGREE,
+    alpha_of,
+    beta_of,
+    gamma_of,
+)
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
@@ -596,7 +602,9 @@ class _Space:
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
-        return alpha_of(self.degree, self.n, kind.sums, wide=True)
+        if kind.sums:  # each product that is pushed crosses a wire
+            return 2.0 if self.degree >= DENSE_DEGREE else 14.0
+        return alpha_of(self.degree, self.n, wide=True)
 
     @staticmethod
     def of(A: GridHandle, name: str = systems.SPACE) -> _Space | None:

@@ -95,44 +95,53 @@ class Packed:
 
     Arguments are adjacent in the buffer, and the driver gets the address of each. A launch has at
     most `most` blocks; `known` has the places of arrays among the arguments, by the types of all.
+    `pack` writes those that vary, `pack_each` the last `each` of them; `pointers` and
+    `each_pointers` are the places of arrays among them.
     """
 
     def __init__(
-        self, device: Any, kernel: Kernel, function: int, how: How,
-        most: int, names: Sequence[str], fixed: Sequence[Any] = (),
+        self, device: Any, kernel: Kernel, function: int, how: How, most: int,
+        names: Sequence[str], fixed: Sequence[Any] = (), each: int = 0,
     ) -> None:  # fmt: skip
         self.function, self.most = function, most
         self.known: dict[Any, list[tuple[int, Any]]] = {}
         order = [kernel.names.index(name) for name in names]
         slots = [kernel.slots[k] for k in order]
         codes, split = [SLOT[slot[1] or slot[2]] for slot in slots], len(names) - len(fixed)
-        varying = struct.Struct("<" + "".join(codes[:split]))
         buffer: Any = np.zeros(max(1, len(names)), np.uint64)
+        self.buffer = buffer
         known = [
             0 if x is None else x.data.ptr if slot[1] else x
             for x, slot in zip(fixed, slots[split:], strict=True)
         ]
-        struct.pack_into("<" + "".join(codes[split:]), buffer, varying.size, *known)
-        self.buffer = buffer
+        self.pack, self.pack_each, pack_fixed = (
+            functools.partial(struct.Struct("<" + "".join(codes[of])).pack_into, buffer, 8 * at)
+            for at, of in (
+                (0, slice(split)), (split - each, slice(split - each, split)),
+                (split, slice(split, None)),
+            )
+        )  # fmt: skip
+        pack_fixed(*known)
         self.places = np.empty(max(1, len(names)), np.uint64)  # kept: the driver has their address
         self.places[order] = buffer.ctypes.data + 8 * np.arange(len(names), dtype=np.uint64)
         self.pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
+        self.each_pointers = [k - split + each for k in self.pointers if k >= split - each]
         block, cooperative, shared = how
         driver = device.xp.cuda.driver
         self._start: Any = driver.launchCooperativeKernel if cooperative else driver.launchKernel
         end = () if cooperative else (0,)
         self._before = (1, 1, block, 1, 1, shared)
         self._after = (self.places.ctypes.data, *end)
-        self._pack, self._errors = varying.pack_into, driver.CUDADriverError
+        self._errors = driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
         self._device, self._kernel = device, kernel
 
-    def launch(self, grid: int, values: Sequence[Any]) -> None:
-        """Run the kernel on the current stream with these addresses and numbers."""
+    def launch(self, grid: int, pack: Callable[..., None], values: Sequence[Any]) -> None:
+        """Pack these addresses and numbers, and run the kernel on the current stream."""
         stream, device = self._current_stream().ptr, self._device
         try:
             with device.launching:  # the driver has read the buffer when it returns
-                self._pack(self.buffer, 0, *values)
+                pack(*values)
                 device.began = True  # Python looks for signals after the next call, not before it
                 self._start(self.function, grid, *self._before, stream, *self._after)
         except self._errors as error:
@@ -147,7 +156,6 @@ class CudaLaunch(CheckedLaunch):
     packed: Packed | None = None  # from the second call on
     _grid: int
     _in_order: Any  # gets the values of `varying` from the arguments of a call
-    _values: list[Any]  # numbers and addresses of the last call
 
     def __call__(self, new: dict[str, Any]) -> None:
         if self.packed is None or self.device.observers:
@@ -167,24 +175,22 @@ class CudaLaunch(CheckedLaunch):
         self._in_order = several or (lambda new: [new[name] for name in self.varying])
         names, fixed = [*self.varying, *self.fixed], [*self.fixed.values()]
         of = self.device, self.kernel, ready.function, self.how, ready.most
-        self.packed = Packed(*of, names, fixed)
+        self.packed = Packed(*of, names, fixed, self.each)
 
     def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
-        self._start(packed, [*self._in_order(new)], packed.pointers)
-        self.repeats = True
-
-    def again(self, values: Sequence[Any]) -> None:
-        assert self.packed is not None
-        first = len(self.varying) - len(values)
-        arrays = [k for k in self.packed.pointers if k >= first]
-        self._start(self.packed, [*self._values[:first], *values], arrays)
-
-    def _start(self, packed: Packed, values: list[Any], arrays: Sequence[int]) -> None:
-        for k in arrays:
+        values = [*self._in_order(new)]
+        for k in packed.pointers:
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
-        packed.launch(self._grid, values)
-        self._values = values
+        packed.launch(self._grid, packed.pack, values)
+        self.repeats = True
+
+    def again(self, values: list[Any]) -> None:
+        packed: Any = self.packed
+        for k in packed.each_pointers:
+            array = values[k]
+            values[k] = 0 if array is None else array.data.ptr
+        packed.launch(self._grid, packed.pack_each, values)
 
 
 def blocks_of_cluster(capability: int) -> int:
@@ -228,6 +234,7 @@ _PLACES = 256  # notifications on the way at once; one more than that is read by
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES, _ROUNDS = 100, 1000  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
+_UNASKED = 1024  # a part of the memory for which the driver, which takes long, is not asked
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
 
@@ -250,7 +257,10 @@ class CudaDevice(Device):
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._capability = int(self._device.compute_capability)
-        self._context = cuda.driver.ctxGetCurrent()
+        self.unasked = int(self._device.mem_info[1]) // _UNASKED
+        self._current_context = cuda.driver.ctxGetCurrent
+        self._current_stream = cuda.get_current_stream
+        self._context = self._current_context()
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
@@ -259,7 +269,7 @@ class CudaDevice(Device):
         self.cluster_blocks = blocks_of_cluster(self._capability)
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
-        self._stream: tuple[int, int] | None = None  # the last one, see `enter`
+        self._stream: Any = None  # the last one, see `enter`
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
@@ -283,12 +293,11 @@ class CudaDevice(Device):
         Work goes to the thread's current stream, by default the same for all. Workspaces and
         counters serve every stream, so the first work on another one waits for all before it.
         """
-        cuda = self.xp.cuda
-        if cuda.driver.ctxGetCurrent() != self._context:
+        if self._current_context() != self._context:
             self._device.use()
-            cuda.driver.ctxSetCurrent(self._context)
-        stream = cuda.get_current_stream().ptr
-        now = stream, threading.get_ident() if stream == _PER_THREAD else 0
+            self.xp.cuda.driver.ctxSetCurrent(self._context)
+        stream = self._current_stream().ptr
+        now = (stream, threading.get_ident()) if stream == _PER_THREAD else stream
         if now != self._stream:
             if self.lasting:
                 self._wait_for_loops()
@@ -298,7 +307,7 @@ class CudaDevice(Device):
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         ready = self.ready(kernel, how)
         grid = min(max(1, -(-threads // how[0])), ready.most)
-        ready.launch(grid, self._values(kernel, ready, args))
+        ready.launch(grid, ready.pack, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.

@@ -120,7 +120,7 @@ class CheckedLaunch:
             for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
             if name in fixed
         }
-        named = {*fixed, *each}
+        named, self.each = {*fixed, *each}, len(each)
         self.varying = (*[name for name in kernel.names if name not in named], *each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
@@ -130,8 +130,18 @@ class CheckedLaunch:
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
         self.last, self.repeats = new, True
 
-    def again(self, values: Sequence[Array | Scalar]) -> None:
-        """Run it with the arguments of the last call, except these of `each`; see `repeats`."""
+    def run_with(self, values: list[Any]) -> None:
+        """Do what a call does, with the arguments of `varying` in their order; see `again`."""
+        if self.repeats and not self.device.observers:
+            self.again(values)
+        else:
+            self(dict(zip(self.varying, values, strict=True)))
+
+    def again(self, values: list[Any]) -> None:
+        """Run it with the arguments of the last call, except these of `each`; see `repeats`.
+
+        The list may be changed.
+        """
         self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
@@ -162,6 +172,7 @@ class Device(Protocol):
     dynamic_shared_bytes: int  #: Most bytes of shared memory that a launch can have.
     #: Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
     cluster_blocks: int
+    unasked: int = 0  #: Bytes of a new vector for which the driver, which takes long, is not asked.
     #: What the libraries under the device raise when it fails, besides MemoryError.
     errors: tuple[type[Exception], ...] = ()
     #: Called by a thread that has taken the lock, before it uses the device.

@@ -11,7 +11,7 @@ from lagpu.backends.gpu.fused.program.run import (
     generated_loop,
     generated_sweep,
 )
-from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation, search_again
+from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
@@ -36,13 +36,16 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
     why = "the loop has no frontier"
     if turns.empty is not None:
-        searched, added = from_zero(body)
-        if isinstance(searched, RecordedBody):
-            again = search_again(searched, turns.empty, turns.times, added)
+        recorded = body if isinstance(body, RecordedBody) else None
+        if recorded is not None:
+            again = search_again(recorded, turns.empty, turns.times)
             if again is not None:
                 return again
+        searched, added = from_zero(body)
         search = _plan_search(counters, searched, turns.empty, turns.times, added)
         if not isinstance(search, Rejection):
+            if recorded is not None and isinstance(search, GridSearch):
+                recorded.record.found[search_again] = search.plan.of, added
             return search
         why = search.why
     named = once(body, named_policy)  # after the search, which refuses one: most loops name none

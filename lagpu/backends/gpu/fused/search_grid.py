@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,14 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
-from lagpu.backends.gpu.ops.planner import SearchRule, alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import (
+    NO_DELTA,
+    SearchRule,
+    alpha_of,
+    beta_of,
+    delta_of,
+    gamma_of,
+)
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
@@ -42,6 +50,11 @@ NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 _MOST_KERNELS = 64  # launches that a matrix keeps; then it begins again
 RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
+#: What each search has of its own, before the arrays of its outputs.
+_EACH = (
+    "v_words", "sources", "source_values", "f_iso", "source", "num_sources", "f_values", "f_words",
+    "shift", "skips", "blank", "times", "result",
+)  # fmt: skip
 #: What an assignment writes, as kernels number it.
 WHAT = {
     match.DEPTH: str(constant("kDepth")),
@@ -178,7 +191,7 @@ def grid_search(
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
     made = GridSearch(body, times, rule, _Plan(body, times), added)
-    why = match.why_no_search(body) or match.why_no_values(body, made.sums, made.keep)
+    why = match.why_no_search(body) or match.why_no_values(body, made.plan.sums, made.plan.keep)
     why = why or _why_not_added(body, added)
     if why:
         return Rejection(why)
@@ -186,8 +199,6 @@ def grid_search(
         if len(A.kernels) >= _MOST_KERNELS:  # each record that is gone has left a plan
             A.kernels.clear()
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
-        recorded: Any = body.statements
-        recorded.record.found[search_again] = body.on_places
     return made
 
 
@@ -204,11 +215,9 @@ def _why_not_added(body: SearchBody, added: int) -> str:
     return f"true is no counter plus {added}" if added and bools else ""
 
 
-def search_again(
-    body: RecordedBody, frontier: Any, times: int | None, added: int
-) -> GridSearch | None:
+def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
     """Return the search of a recorded body that has been found on its matrix, or None."""
-    of, at = body.record.found.get(search_again), body.handles
+    (of, added), at = body.record.found.get(search_again, (None, 0)), body.handles
     if of is None or at[of.frontier.number] is not frontier:
         return None
     A = at[of.A.number].csc()
@@ -235,6 +244,8 @@ class _Plan:
         # Whether the frontier's values are stored.
         self.keep = not iso and (self.sums or body.reads[0] or self.stops)
         self.ready: tuple[Workspace, CheckedLaunch] | None = None  # of a search without a log
+        # Whether a search from one vertex leaves nothing but its outputs, if these were empty.
+        self.plain = not (self.stops or self.keep)
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -250,19 +261,19 @@ class GridSearch(KernelLoop):
     """A search from one frontier that one kernel runs; see search/grid.cu."""
 
     name = "grid search"
+    why = "the body is a search from one frontier"
     keeps_log = True
+    _depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def __init__(
         self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan, added: int
     ) -> None:
-        found, A = "the body is a search from one frontier", body.A
-        self.why = found if rule is None else f"{found}; {rule.why}"
-        self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
+        if rule is not None:
+            self.why = f"{self.why}; {rule.why}"
+        self.statements, self.device = body.statements, body.A.device
         self._body, self._times, self._rule, self.plan = body, times, rule, plan
-        self._added = added
-        self.written = [body.frontier, *[a.target for a in body.assignments]]
-        self.iso, self.sums, self.stops, self.keep = plan.iso, plan.sums, plan.stops, plan.keep
-        self._depths: list[Any] | None = None  # where the next run is to keep its depth
+        self._added, self.stops = added, plan.stops
+        self.written = [body.frontier, *[x for x, _, _ in body.assignments]]
 
     def count(self) -> Callable[[], int]:
         """Let the next run keep its depth; return what fetches the last value of the counter."""
@@ -273,72 +284,86 @@ class GridSearch(KernelLoop):
     @property
     def nbytes(self) -> int:
         f, *targets = self.written
-        saved = [targets[k] for k in self._body.overwrites(self.sums)] if self.stops else []
-        values = [*([f] if self.keep else []), *(x for x in saved if x.known != 0)]
+        saved = [targets[k] for k in self._body.overwrites(self.plan.sums)] if self.stops else []
+        values = [*([f] if self.plan.keep else []), *(x for x in saved if x.known != 0)]
         assigned = sum(x.bytes_to_write for x in targets)
-        return int(assigned + sum(x.dtype.numpy.itemsize * self._n for x in values))
+        return int(assigned + sum(x.dtype.numpy.itemsize * f.size for x in values))
 
     def _prepare(self, log: LoopLog | None) -> Prepared | None:
-        body, times, (f, *targets) = self._body, self._times, self.written
+        body, times, plan, (f, *targets) = self._body, self._times, self.plan, self.written
         if times == 0:
             return None
+        device, added, stops = self.device, self._added, self.stops
         depths, self._depths = self._depths, None
-        ready = self.plan.ready if log is None else None
-        space, prepared = ready or (self._workspace(), None)
-        left_words = f.spare_words() if self.stops else None
-        result, seen = space.pinned if self.stops else (space.result, None)
+        space, prepared = (plan.ready if log is None else None) or (self._workspace(), None)
+        left_words = f.spare_words() if stops else None
+        result, seen = space.pinned if stops else (space.result, None)
         if log is not None:
             result, seen = log.words, None
         num_sources, source = f.nvals, f.single
+        plain = source >= 0 and not added and not [x for x in targets if x.known != 0]
+        if prepared is not None and plan.plain and plain and depths is None:
+            given = [
+                *(None, None, None, f.number, source, 1, None, None), int(body.assigns_first), 1,
+                (1 << len(targets)) - 1, NO_LIMIT, result,
+            ]  # fmt: skip
+            for x in targets:
+                x.to_blank()
+                given += x.values, x.words
+
+            def settle_plainly() -> None:
+                f.set_empty()
+                f.counters.allocate_ahead(targets)
+
+            return functools.partial(prepared.run_with, given), settle_plainly
         sources, source_values = (None, None) if source >= 0 else f.listed()
         excluded = None
         if body.excluded.nvals:
             body.excluded.to_bitmap()
-            excluded = self.device.copy_of(body.excluded.words)  # it is written while it is read
-        blank, given, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(self.sums), targets, blank) if self.stops else []
-        f_values = f.spare_values(f.dtype) if self.keep else None
-        given |= {
-            "v_words": excluded, "sources": sources, "source_values": source_values,
-            "f_iso": f.number, "source": source, "num_sources": num_sources,
-            "f_values": f_values, "f_words": left_words, "shift": body.assigns_first + self._added,
-            # whose level is not 0 is taken for no source, to which no edge may lead back
-            "skips": int(not self._added and (self._rule is None or self._rule.one_way)),
-            "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
-            "times": NO_LIMIT if times is None else times, "result": result,
-        }  # fmt: skip
+            excluded = device.copy_of(body.excluded.words)  # it is written while it is read
+        blank, outputs, had = outputs_of(targets, log)
+        saved = save_values(body.overwrites(plan.sums), targets, blank) if stops else []
+        f_values = f.spare_values(f.dtype) if plan.keep else None
         if prepared is None:
             prepared = self._launch(space, log, blank)
             if log is None:
-                self.plan.ready = space, prepared
-        launch = functools.partial(prepared, given)
-        late = [x for x, a in zip(targets, body.assignments, strict=True) if a.what == match.DEPTH]
-        late = late if self._added else []
-        for x in late:  # compiled now, as in `save_values`
-            self.device.load(filling(x.dtype))
+                plan.ready = space, prepared
+        # whose level is not 0 is taken for no source, to which no edge may lead back
+        skips = int(not added and (self._rule is None or self._rule.one_way))
+        given = [
+            excluded, sources, source_values, f.number, source, num_sources, f_values, left_words,
+            body.assigns_first + added, skips,
+            blank if log is None or not log.is_new else blank | NEW_LOG,
+            NO_LIMIT if times is None else times, result, *outputs.values(),
+        ]  # fmt: skip
+        late: list[VectorStore] = []
+        if added:  # compiled now, as in `save_values`
+            late = [x for x, what, _ in body.assignments if what == match.DEPTH]
+            for x in late:
+                device.load(filling(x.dtype))
 
         def settle() -> None:
             for x in late:
-                fill(self.device, x.values[source : source + 1], self._added)
+                fill(device, x.values[source : source + 1], added)
             if seen is not None:
                 left = seen[_LEFT]
             else:
-                left = workspaces.entries_left(self.device, result) if self.stops else 0
+                left = workspaces.entries_left(device, result) if stops else 0
             if left:
-                number = None if self.keep else f.dtype.numpy.type(1)
+                number = None if plan.keep else f.dtype.numpy.type(1)
                 f.set_bitmap(left_words, f_values, number, left)
                 restore_values(saved, left_words)
             else:
                 f.set_empty()
             if depths is not None:
                 # the words are of every search on this matrix
-                depths[:] = [self.device.copy_of(result[:1])]
+                depths[:] = [device.copy_of(result[:1])]
             if log is not None:
-                kind, alpha, beta, _ = self._numbers(space)
-                why = functools.partial(why_level, self._n, kind, alpha, beta)
+                kind, alpha, beta, *_ = self._numbers(space)
+                why = functools.partial(why_level, f.size, kind, alpha, beta)
                 log.ran(SearchRows(body.statements, had, why))
 
-        return launch, settle
+        return functools.partial(prepared.run_with, given), settle
 
     def _forms(self) -> tuple[CscMatrix | None, CscMatrix | None]:
         """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
@@ -354,13 +379,13 @@ class GridSearch(KernelLoop):
         space: Workspace | None = A.cache.get(place)
         return space or A.kept(place, lambda: Workspace(*forms))
 
-    def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
-        """Return the rule's constant, alpha, beta, and gamma: 0 where a rule counts all edges."""
+    def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float, float]:
+        """Return the rule's constant, alpha, beta, gamma (0: it counts all edges), and delta."""
         if self._rule is None:
-            alpha = alpha_of(space.degree, self._n, self.sums, wide=True)
+            alpha = alpha_of(space.degree, self._body.A.shape[0], self.plan.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
-            return "kByEdges", alpha, beta_of(self.sums), gamma
-        return *self._rule[:3], 0.0
+            return "kByEdges", alpha, beta_of(self.plan.sums), gamma, delta_of(self.plan.sums)
+        return *self._rule[:3], 0.0, NO_DELTA
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         body, product = self._body, self._body.product
@@ -368,7 +393,7 @@ class GridSearch(KernelLoop):
         logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self.sums, self.iso, self.keep, self.stops,
+            body.assigns_first, self.plan.sums, self.plan.iso, self.plan.keep, self.stops,
             tuple(logs.items()), self._rule and self._rule[:3],
         )  # fmt: skip
         if key not in space.launches:
@@ -377,22 +402,24 @@ class GridSearch(KernelLoop):
 
     def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
         (successors, predecessors), body = self._forms(), self._body
-        A, n, iso, device = body.A, self._n, self.iso, self.device
-        kind, alpha, beta, gamma = self._numbers(space)
-        looks = self.sums and space.degree > planner.LONG_SEARCH_DEGREE
+        A, iso, device = body.A, self.plan.iso, self.device
+        n = A.shape[0]
+        kind, alpha, beta, gamma, delta = self._numbers(space)
+        looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
         ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
             ranks = workspaces.ranked(predecessors, successors, RANKED_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
-        shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.sums))
+        shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.plan.sums))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
         reads_matrix = not iso and body.reads[1]
-        unhinted = self.sums or (reads_matrix and A.values is not None)
+        unhinted = self.plan.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
+        outputs = itertools.chain(*map(output_names, range(len(body.assignments))))
         return device.prepare(
             made, grid * space.block, block=space.block, cooperative=True, shared=shared,
             n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
@@ -401,15 +428,17 @@ class GridSearch(KernelLoop):
             **unused_outputs(len(body.assignments)),
             # A frontier that one block searches alone is not counted among those visited.
             solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
-            alpha=alpha, beta=beta, gamma=gamma, visited=visited, words_a=words_a, words_b=words_b,
-            found_in=space.found_in() if self.sums else None,
+            alpha=alpha, beta=beta, gamma=gamma, delta=delta, visited=visited,
+            words_a=words_a, words_b=words_b,
+            found_in=space.found_in() if self.plan.sums else None,
             **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,
             near=near, ranked_idx=ranks.idx, rank=ranks.rank, counts=ranks.words,
-            stop=device.stop[0] if self.stops else None,
+            stop=device.stop[0] if self.stops else None, each=[*_EACH, *outputs],
         )  # fmt: skip
 
     def _kernel(self, space: Workspace, logs: dict[str, str], ranks: bool) -> Kernel:
-        macros, prelude = search_macros(self._body, self._body.A, self.iso, self.sums, self.keep)
+        plan = self.plan
+        macros, prelude = search_macros(self._body, self._body.A, plan.iso, plan.sums, plan.keep)
         macros |= {"BLOCK": str(space.block)} | logs
         if not self.stops:
             macros["STOPS"] = "0"
@@ -430,10 +459,16 @@ def pull_room(block: int, sums: bool) -> int:
     return 0 if sums else _GROUP_BYTES * block // 32
 
 
+@functools.cache
+def output_names(k: int) -> tuple[str, str]:
+    """Return how kernels name the values and the words of an output."""
+    return f"x{k}", f"x{k}_words"
+
+
 def unused_outputs(assignments: int) -> dict[str, Any]:
     """Return the arguments of a search kernel for the outputs that so many assignments lack."""
     lacking = range(assignments, MAX_ASSIGNMENTS)
-    return {name: None for k in lacking for name in (f"x{k}", f"x{k}_words")}
+    return dict.fromkeys(itertools.chain(*map(output_names, lacking)))
 
 
 def outputs_of(
@@ -454,7 +489,8 @@ def outputs_of(
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))
-        arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
+        name, words = output_names(k)
+        arguments[name], arguments[words] = x.values, x.words
         if not new:
             x.changes()
     return blank, arguments, had

@@ -26,13 +26,19 @@ LONG_SEARCH_DEGREE = 8.0
 #: Up to this mean degree a cluster of thread blocks searches frontiers of thousands of vertices:
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
-_DENSE_DEGREE = 128.0  # from here on a pull without a hit looks at very many predecessors
+DENSE_DEGREE = 128.0  #: From this mean degree on a pull without a hit looks at very many edges.
 # Cost of pushing an edge, over that of looking at one in a pull, if the vertices found are written
 # as words and if they are listed (H200, 2026-11-23); vertices that a pull looks at in parallel.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
+# The alpha of sums is the vertices over the first number, up to the second: the atomics of a push
+# leave the L2 cache with more vertices (the model of docs/design/planner.md, 2026-11-28).
+_SUMS_IN_CACHE, _SUMS_ALPHA = 1 << 19, 14.0
 # Edges that a pushed edge of a Kronecker graph newly reaches, as a share of the mean out-degree of
 # the vertices that edges lead to (2026-11-26).
 _FOUND_BEHIND = 0.3
+
+#: The delta of a rule that does not ask how a frontier grows.
+NO_DELTA = 1e30
 
 #: Frontier density from which ``density`` pulls (Artiles and Saeed 2021, section III C).
 PULL_DENSITY = 0.10
@@ -84,16 +90,15 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
     with 30 delaunay20 takes 3.1 ms, not 2.3. If few vertices have many edges alpha is less, since
     few warps do all of a pull's work.
 
-    A pull that `sums` looks at all edges and costs more: with its own alpha the slowest path count
-    of mycielskian17 takes 0.42 ms, not 3.18. A `wide` push writes what it finds as words, so it
-    does not wait for the counter of a list.
+    A pull that `sums` looks at all edges: alpha is the cost of a pushed edge alone. A `wide` push
+    writes what it finds as words, so it does not wait for the counter of a list.
     """
+    if sums:
+        return max(1.0, min(n / _SUMS_IN_CACHE, _SUMS_ALPHA))
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
-    if sums:
-        return 2.0 if degree >= _DENSE_DEGREE else 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))
-    return max(4.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= _DENSE_DEGREE else alpha
+    return max(1.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= DENSE_DEGREE else alpha
 
 
 def beta_of(sums: bool) -> float:
@@ -103,6 +108,16 @@ def beta_of(sums: bool) -> float:
     pulls to its end (docs/design/speed.md).
     """
     return 64.0 if sums else 1024.0
+
+
+def delta_of(sums: bool) -> float:
+    """Return delta: a search pulls only if its next frontier may have 1 / delta of the edges left.
+
+    The estimate is that edges grow as they did last (`grows` in search/grid_push.cuh). After a pull
+    it pushes again if 2 delta times what it found is less than what may still be found. Pulls that
+    add up look at all edges, whatever they find.
+    """
+    return NO_DELTA if sums else 4.0
 
 
 def gamma_of(alpha: float, degree: float, behind: float) -> float:

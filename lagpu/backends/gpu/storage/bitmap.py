@@ -81,7 +81,7 @@ class BitmapMatrix:
 
     def changed(self) -> None:
         """Forget what was derived from the entries."""
-        self._csc: CscMatrix | None = None
+        self.by_columns: CscMatrix | None = None
         self.alive: Any = None
 
     def copy(self, dtype: DType) -> BitmapMatrix:
@@ -93,15 +93,15 @@ class BitmapMatrix:
 
     def csc(self) -> CscMatrix:
         """Return the matrix by columns; made at the first call after a change, and kept."""
-        if self._csc is None:
+        if self.by_columns is None:
             k, n = self.shape
             self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
             positions, values = self.entries.listed()
             cols, rows = stores.split_positions(self.device, positions, stride(k))
             ptr = stores.lower_bounds(self.device, cols, n + 1)
             iso = self.entries.number if values is None else None
-            self._csc = CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
-        return self._csc
+            self.by_columns = CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
+        return self.by_columns
 
 
 def from_few_entries(
@@ -165,10 +165,11 @@ class MatrixHandle:
         return store.csc() if isinstance(store, BitmapMatrix) else store
 
     @property
-    def stamp(self) -> tuple[int, int | None]:
+    def stamp(self) -> Any:
         """What is another one whenever the arrays by columns or by rows are, or a workspace."""
-        form = self.csc()
-        return form.stamp, None if form.csr is None else form.csr.stamp
+        store = self.store
+        form = store.by_columns if isinstance(store, BitmapMatrix) else store
+        return form and (form.stamp, form.csr and form.csr.stamp)
 
     def bitmap(self, counters: Counters) -> BitmapMatrix:
         """Return it as a bitmap matrix, to be read; a new one is kept in the CSC matrix' cache."""

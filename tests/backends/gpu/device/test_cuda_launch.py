@@ -61,7 +61,7 @@ def test_a_launch_again_packs_only_what_each_launch_has():
     launch = CudaLaunch(device, kernel, 32, {"a": np.int32(1)}, (32, True, 0), ("d", "c"))
     assert launch.varying == ("b", "e", "d", "c")
     arrays = [SimpleNamespace(data=SimpleNamespace(ptr=ptr)) for ptr in (64, 128, 192)]
-    launch.packed = Packed(device, kernel, 7, (32, True, 0), 1, (*launch.varying, "a"), [1])
+    launch.packed = Packed(device, kernel, 7, (32, True, 0), 1, (*launch.varying, "a"), [1], 2)
     launch._grid, launch._in_order = 1, operator.itemgetter(*launch.varying)
     assert not launch.repeats
     launch._launch(launch.packed, {"b": arrays[0], "c": 0.0, "d": arrays[1], "e": 5})

@@ -11,7 +11,7 @@ from searches import levels_behind
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.ops.planner import alpha_of
+from lagpu.backends.gpu.ops.planner import NO_DELTA, alpha_of
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges
 from lagpu.backends.guard import overridden
 
@@ -20,7 +20,8 @@ NEVER, ALWAYS = 0.0, 1e30
 
 @pytest.fixture
 def wide(monkeypatch):
-    """Set gamma of all searches on matrices that are made from here on."""
+    """Set gamma of all searches on matrices that are made from here on, however they grow."""
+    monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
     return lambda gamma: monkeypatch.setattr(search_grid, "gamma_of", lambda *_: gamma)
 
 

@@ -76,7 +76,7 @@ def test_the_choice(policy, changes, kernel, why):
 
 
 def test_alpha_of_each_degree():
-    long, dense = planner.LONG_SEARCH_DEGREE, planner._DENSE_DEGREE
+    long, dense = planner.LONG_SEARCH_DEGREE, planner.DENSE_DEGREE
     degrees = (long, np.nextafter(long, dense), 32.0, np.nextafter(dense, 0), dense, 384.0)
 
     def alphas(n, **how):
@@ -84,9 +84,10 @@ def test_alpha_of_each_degree():
 
     assert alphas(1 << 20) == [14.0, 16.0, 32.0, 64.0, 64.0, 64.0]
     assert alphas(1 << 20, wide=True) == [14.0, 8.0, 16.0, 32.0, 32.0, 55.0]
-    for n, dense_alpha in ((1 << 17, 8.0), (98_303, 5.0), (1 << 15, 4.0), (1, 4.0)):
+    for n, dense_alpha in ((1 << 17, 8.0), (98_303, 5.0), (1 << 15, 2.0), (1, 1.0)):
         assert alphas(n, wide=True) == [14.0, 8.0, 16.0, 32.0, dense_alpha, dense_alpha]
-    assert alphas(1 << 20, sums=True, wide=True) == [14.0, 14.0, 14.0, 14.0, 2.0, 2.0]
+    for n, sums_alpha in ((1, 1.0), (1 << 20, 2.0), (1 << 22, 8.0), (1 << 24, 14.0)):
+        assert alphas(n, sums=True, wide=True) == [sums_alpha] * 6
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,19 @@ from lagpu.backends.gpu.fused.program.run import (
 from lagpu.backends.gpu.fused.program.text import (
     has_number,
     line_of,
+    parts_of,
     signature,
     without_numbers,
     write_program,
 )
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
+from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.backends.match import distinct, holds
 from lagpu.operations import Statement, Statements, Until
 
-_KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
+_KEY, _HANDLES, _NUMBERS, _, _SAME = map(operator.itemgetter, range(5))  # of a `BatchLine`
 _OUT = operator.attrgetter("out")  # of a `Statement`
 _STAMP = operator.attrgetter("stamp")  # of a vector or a matrix; an index list has none
 _EACH = "counts", "notification", "serial"  # arguments of each launch, beside its numbers
@@ -50,11 +52,14 @@ _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 _LONG = 1 << 23
 
 
-#: A `Line` with a number for its key, and the share of a batch that the statement fills.
-BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float]
+#: A `Line` with a number for its key, the share of a batch that the statement fills, and by what
+#: the next one at its place is known to be the same but for its numbers: None if by nothing, else
+#: what `parts_of` says of it first, the stamp of each handle, the number and the share.
+BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
 
 
-_OUTPUTS = (VectorStore, ops.ScalarValue)
+_OUTPUTS = VectorStore, ops.ScalarValue
+_STAMPED = VectorStore, MatrixHandle
 
 
 class Batches:
@@ -67,35 +72,39 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, and
-        #: the share.
-        self._lines: dict[Any, tuple[int, bool, float]] = {}
+        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, the
+        #: share, and whether all else has stamps.
+        self._lines: dict[Any, tuple[int, bool, float, bool]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
+        #: What came again last, by the keys of its lines.
+        self._again: dict[tuple[int, ...], _Again] = {}
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known, bool]] = {}
 
-    def line(self, statement: Statement) -> BatchLine | None:
-        """Return what `plan` needs of a statement; None unless it writes a vector or a scalar.
+    def line(self, statement: Statement, last: Any = None) -> BatchLine | None:
+        """Return what `run` needs of a statement; None unless it writes a vector or a scalar.
 
-        The last element is the share of a batch that it fills: as the device takes long for it, or
-        its output is large. The batch ends with the statement by which it is full.
+        `last` is the last element of the line before it from the same place. The share of a batch
+        that it fills is that of a statement for which the device takes long, or whose output is
+        large. The batch ends with the statement by which it is full.
         """
-        operation: Any = statement.operation
-        kind, nvals = type(operation), 0
-        if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
+        parts = parts_of(statement) if type(statement[0]) in _OUTPUTS else None
+        if parts is None:  # of a grid, or a matrix
             return None
+        text, handles, numbers = parts
+        if last is not None and text == last[0] and [*map(_STAMP, handles)] == last[1]:
+            return last[2], handles, numbers, last[3], last
+        operation: Any = statement.operation
+        kind, nvals = text[0], 0
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
         if kind is ops.Multiply:
             nvals = operation.matrix.nvals
             if nvals > MOST_ENTRIES and statement.desc.mask is not None:
                 return None
-        line = line_of(statement)
-        if line is None:
-            return None
-        key, handles, numbers = line
+        key = line_of(*parts)[0]
         found = self._lines.get(key)
         if found is None:
             if len(self._lines) >= _MOST_LINES:
@@ -103,32 +112,59 @@ class Batches:
             number = next(self._numbers) if _is_line(statement) else 0
             has_scalars = any(type(x) is ops.ScalarValue for x in handles)
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
-            found = self._lines[key] = number, has_scalars, share
-        number, has_scalars, share = found
-        if number and has_scalars:
+            may = not has_scalars and all(type(x) in _STAMPED for x in handles)
+            found = self._lines[key] = number, has_scalars, share, may
+        number, has_scalars, share, may = found
+        if not number:
+            return None
+        if has_scalars:
             device = self._counters.device
             for x in handles:
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
-        return (number, handles, numbers, 1.0 if nvals > _LONG else share) if number else None
+        share = 1.0 if nvals > _LONG else share
+        same = (text, [*map(_STAMP, handles)], number, share) if may else None
+        return number, handles, numbers, share, same
 
-    def plan(
-        self, statements: Statements, lines: Sequence[BatchLine], counted: Any
-    ) -> Batch | None:
-        """Return the program of such statements; None if there is none, or none yet.
+    def run(self, statements: Statements, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Run such statements as one program; False if there is none, or it has no memory.
 
         `lines` has what `line` returned for each. The number of entries of the vector `counted` is
         asked for next. The caller holds the lock of the backend.
         """
+        enter, observers = self._counters.device.enter, self._counters.device.observers
+        if enter is not None:  # it runs in this thread
+            enter()
+        key = tuple(map(_KEY, lines))
+        again = self._again.get(key)
+        try:
+            if again is None or observers or not again.fits(lines, counted):
+                program = self._plan(key, statements, lines, counted)
+                if program is None:
+                    return False
+                again = program.again(lines, counted)
+                if again is None:
+                    program.run()
+                    return True
+                if len(self._again) >= MOST_PROGRAMS:
+                    self._again.clear()
+                self._again[key] = again
+            again.run(lines, counted)
+        except MemoryError:  # it has done nothing
+            return False
+        return True
+
+    def _plan(
+        self, key: tuple[int, ...], statements: Statements,
+        lines: Sequence[BatchLine], counted: Any,
+    ) -> Batch | None:  # fmt: skip
+        """Return the program of such statements; None if there is none, or none yet."""
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
-        known, counts = self._of(statements, lines, named, counted)
+        known, counts = self._of(key, statements, lines, named, counted)
         counted = counted if counts else None
         known.came += 1
         if not known.writes or known.came <= AFTER:
             return None
-        enter = self._counters.device.enter
-        if enter is not None:  # it runs in this thread
-            enter()
         handles = known.handles(named)
         for kept in known.kept:
             repeats = kept.repeats(handles)
@@ -154,11 +190,11 @@ class Batches:
             in_background.reset(token)
 
     def _of(
-        self, statements: Statements,
+        self, kinds: tuple[int, ...], statements: Statements,
         lines: Sequence[BatchLine], named: list[Any], counted: Any,
     ) -> tuple[_Known, bool]:  # fmt: skip
         """Return what is known of batches alike, and whether they write `counted`."""
-        kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
+        ids = [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
             return last[1:]
@@ -256,6 +292,7 @@ class _Kept:
         self.rooms: list[Any] | None = []
         #: Of the vectors and matrices of the last run, if its launch can come again with them.
         self.stamps: list[Any] | None = None
+        self.again: _Again | None = None  # where it comes with them
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
@@ -266,7 +303,7 @@ class _Kept:
         return self.launch is not None
 
     def forget(self) -> None:
-        self.rooms, self.stamps = [], None
+        self.rooms, self.stamps, self.again = [], None, None
 
     def repeats(self, handles: Sequence[Any]) -> bool:
         """Whether the launch can come again with these, as nothing of theirs was replaced since."""
@@ -291,6 +328,34 @@ class _Kept:
         )  # fmt: skip
 
 
+class _Again:
+    """The launch of a batch that comes again, as its lines differ in numbers alone."""
+
+    def __init__(self, kept: _Kept, lines: Sequence[BatchLine], counted: Any, counts: bool) -> None:
+        self._kept, self._counts = kept, counts
+        self._same, self._counted = [*map(_SAME, lines)], counted and counted.stamp
+        #: The first line that writes each vector.
+        self._writes = [*{id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}.values()]
+
+    def fits(self, lines: Sequence[BatchLine], counted: Any) -> bool:
+        """Whether it is the last launch of its program, and that of these lines."""
+        same = self._kept.again is self and self._same == [*map(_SAME, lines)]
+        return same and self._counted == (counted and counted.stamp)
+
+    def run(self, lines: Sequence[BatchLine], counted: Any) -> None:
+        kept = self._kept
+        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
+        each: list[Any] = [numbers[k] for k in kept.program.arguments.places]
+        for k in self._writes:
+            lines[k][1][0].changes()
+        if not self._counts:  # the kernel writes no notification
+            kept.launch.again([*each, None, None, 0])
+            return
+        heard, counts = kept.device.notification(), kept.counters.take(3)
+        kept.launch.again([*each, counts, heard.memory, heard.serial])
+        counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+
+
 class Batch(KernelLoop):
     """One run of a batch's program; see `KernelLoop`. It ends by itself."""
 
@@ -311,23 +376,15 @@ class Batch(KernelLoop):
     def nbytes(self) -> int:
         return sum(x.bytes_to_write for x in self.written)
 
-    def run(self, log: LoopLog | None = None) -> None:
-        """See `KernelLoop`; without scalars a launch that comes again has nothing to take back."""
-        kept = self._kept
+    def again(self, lines: Sequence[BatchLine], counted: Any) -> _Again | None:
+        """Return what runs it from now on, if its launch comes again and has no scalars.
+
+        Such a launch has nothing to take back.
+        """
         if not self._repeats or self._known.scalars:
-            super().run(log)
-            return
-        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
-        given = [numbers[k] for k in kept.program.arguments.places]
-        try:
-            heard, counts = self.device.notification(), kept.counters.take(3)
-            for x in self.written:
-                x.changes()
-            kept.launch.again([*given, counts, heard.memory, heard.serial])
-        except MemoryError:
-            super().run(log)  # which names the error
-        else:
-            self._settle(None, heard, counts)
+            return None
+        self._kept.again = _Again(self._kept, lines, counted, self._counted is not None)
+        return self._kept.again
 
     def _outputs(self) -> Sequence[VectorStore]:
         return () if self._repeats else self.written  # a launch that comes again changes no form
@@ -364,7 +421,7 @@ class Batch(KernelLoop):
     def _launch(self, new: dict[str, Any]) -> None:
         """Launch with these arguments, and note if the launch can come again."""
         kept, handles = self._kept, self._handles
-        kept.stamps = None
+        kept.stamps = kept.again = None
         kept.launch(new)
         may = kept.launch.repeats and kept.rooms is not None
         if may and all(hasattr(x, "stamp") for x in handles):

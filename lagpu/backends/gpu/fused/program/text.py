@@ -755,8 +755,8 @@ Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
 _KIND = operator.attrgetter("kind")
 
 
-def line_of(statement: Statement) -> Line | None:
-    """Return the line of a statement, or None if no program has such operations."""
+def parts_of(statement: Statement) -> _Parts | None:
+    """Return the parts of a statement as `PARTS` does, its output and its mask among them."""
     out, desc, operation, dtype = statement
     kind, mask = type(operation), desc[0]
     parts = PARTS.get(kind)
@@ -764,15 +764,20 @@ def line_of(statement: Statement) -> Line | None:
         return None
     what, handles, numbers = parts(operation)
     handles = (out, *handles) if mask is None else (out, mask, *handles)
+    return (kind, dtype, desc[1:], what), handles, numbers
+
+
+def line_of(text: tuple[Any, ...], handles: Sequence[Any], numbers: tuple[Any, ...]) -> Line:
+    """Return the line of a statement with these parts."""
     try:
         kinds = [*map(_KIND, handles)]
     except AttributeError:  # of index lists
         kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
-    return (kind, dtype, desc[1:], what, *kinds), handles, numbers
+    return (*text, *kinds), tuple(handles), numbers
 
 
 def lines_of(statements: Statements) -> list[Line]:
-    return [cast(Line, line_of(s)) for s in statements]
+    return [line_of(*cast(_Parts, parts_of(s))) for s in statements]
 
 
 class Signature(NamedTuple):

@@ -34,6 +34,15 @@ LG_DEVICE T warp_scan(T value, F f) {
   return value;
 }
 
+// The lane whose item number k is, another one for each lane, of all items of a warp in the order
+// of the lanes: `upto` are those of a lane and of the lanes before it. 31 where there are fewer.
+LG_DEVICE u32 warp_owner(u32 upto, u32 k) {
+  u32 from = 0;
+  for (u32 step = LG_WARP / 2; step; step /= 2)
+    if (warp_shfl(upto, from + step - 1) <= k) from += step;
+  return from;
+}
+
 // The fold of the block's values, on every thread; `identity` stands for warps there are not.
 template <class T, class F>
 LG_DEVICE T block_reduce(T value, T identity, F f) {

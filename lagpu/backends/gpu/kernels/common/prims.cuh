@@ -16,7 +16,7 @@
 //                                                        (kernels over several devices: LG_PEERS)
 //   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
-//   bits       bit_popc bit_ffs bit_clz lanes_below team_of
+//   bits       bit_popc bit_ffs bit_clz bit_place lanes_below team_of
 //
 // Warp operations take the whole warp: every thread of it that has not exited calls the same one.
 #ifndef LAGPU_PRIMS_CUH
@@ -387,6 +387,18 @@ LG_DEVICE i64 global_thread() { return i64(block_index()) * block_threads() + bl
 LG_DEVICE i64 global_threads() { return i64(grid_blocks()) * block_threads(); }
 LG_DEVICE i64 global_warp() { return global_thread() / LG_WARP; }
 LG_DEVICE i64 global_warps() { return global_threads() / LG_WARP; }
+
+// The place of set bit number k of `bits`, which has more than k.
+LG_DEVICE u32 bit_place(u32 bits, u32 k) {
+  u32 place = 0;
+  for (u32 width = 16; width; width /= 2) {
+    const u32 count = bit_popc(bits >> place & ((1u << width) - 1));
+    if (k < count) continue;
+    k -= count;
+    place += width;
+  }
+  return place;
+}
 
 // The lanes before this one as a mask: bit_popc(ballot & lanes_below()) is a lane's rank.
 LG_DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }

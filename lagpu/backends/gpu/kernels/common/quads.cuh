@@ -47,9 +47,7 @@ struct Quads {
 
   // Number k of them, another one for each lane; every lane calls it.
   LG_DEVICE Task task(u32 k) const {
-    u32 from = 0;  // the first lane with an end after k
-    for (u32 step = LG_WARP / 2; step; step /= 2)
-      if (warp_shfl(upto, from + step - 1) <= k) from += step;
+    const u32 from = warp_owner(upto, k);
     return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
   }
 };

@@ -54,9 +54,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
                 i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
                 u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
                 u32 times, u32 solo, u32 num_targets, u32 skips, f32 alpha, f32 beta, f32 gamma,
-                u32* visited, i32* found_in, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
-                u32* degree, u32 num_room, u32 num_places, u64* chunks_a, u64* chunks_b,
-                u64* counters, GridBarrier* barrier, u32 near,
+                f32 delta, u32* visited, i32* found_in, u32* words_a, u32* words_b, i32* vertex,
+                LG_PTR* start, u32* degree, u32 num_room, u32 num_places, u64* chunks_a,
+                u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
                 const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts,
                 const u64* stop, u64* result) {
   Search s{n,
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   LG_SHARED(Course, course, 1);
   if (block_thread() == 0) {
     block->words = block->count = block->there = 0;
-    course->unexplored[1] = f32(nvals_a);
+    course->unexplored[1] = course->unexplored[2] = f32(nvals_a);
   }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -183,24 +183,27 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   const bool symmetric = out_ptr == in_ptr;
   while (now.found && depth != times && !now.stops) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
-    f32 unexplored = course->unexplored[turn % 2 ^ 1] - (listed ? f32(now.edges) : 0);
+    f32 unexplored = course->unexplored[(turn + 2) % 3] - (listed ? f32(now.edges) : 0);
     // Of levels that one block searched alone the last is counted: fewer may be left then.
     const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
                               : left_to_find(s, symmetric, num_targets, now.found, now.edges);
-    // From words back to lists, which counts the frontier's edges: where a pull has found few, and
-    // where a wide push has, since its edges led to the same few vertices.
+    // From words back to lists, which counts the frontier's edges: where a pull has found few, of
+    // all vertices or of those that it looked for, and where a wide push has, since its edges led
+    // to the same few vertices.
+    bool returns = false;  // it is not pulled again at once
     if (!listed && (!skips || left_now) &&
         (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
-         : pushed            ? f32(now.found) * gamma <= unexplored
-                             : f32(now.found) * beta < f32(n))) {
+         : pushed ? f32(now.found) * gamma <= unexplored
+                  : f32(now.found) * beta < f32(n) || f32(now.found) * 2 * delta < f32(left_now))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
       listed = true;
+      returns = !pushed;
     }
     if (block_thread() == 0) {
       course->left[turn % 2] = left_now;
-      course->unexplored[turn % 2] = unexplored;
+      course->unexplored[turn % 3] = unexplored;
     }
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
@@ -214,8 +217,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       now.found = 0;
       break;
     }
-    if (listed && (LG_RULE == kByEdges ? active * alpha > unexplored
-                                       : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
+    const bool wide = listed && grows(*course, turn, active, unexplored, delta);
+    if (listed && !returns &&
+        (LG_RULE == kByEdges ? wide && active * alpha > unexplored
+                             : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
       lists_to_words(s, now, barrier);
       listed = false;
 #if LG_SUM
@@ -230,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     }
     // So many edges find a frontier that alpha is likely to pull, so its words are enough, and its
     // edges are not counted. All threads of a block write the same.
-    course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
+    course->makes = what_it_makes(listed && wide && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};

@@ -339,8 +339,8 @@ LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier*
   grid_sync(barrier);
 }
 
-// Words of each lane whose vertices are listed together, as a list's counter has few answers a
-// time. A search of one device has no registers for more.
+// Words of each lane, and its vertices that are listed together, as a list's counter has few
+// answers a time. A search of one device has no registers for more.
 #ifdef LG_PEERS
 const u32 kListedWords = 4;
 #else
@@ -355,26 +355,32 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   u64 edges = 0;
   const i64 tile = kListedWords == 1 ? words_at_once(nwords) : LG_WARP, step = tile * kListedWords;
   for (i64 w0 = global_warp() * step; w0 < nwords; w0 += global_warps() * step) {
-    u32 bits[kListedWords], some = 0;
+    u32 bits[kListedWords], mine = 0;
     for (u32 q = 0; q < kListedWords; ++q) {
       const i64 w = w0 + q * 32 + lane_id();
       bits[q] = lane_id() < tile && w < nwords ? load_cg(&s.frontier()[w]) : 0;
-      some |= bits[q];
+      mine += bit_popc(bits[q]);
     }
-    if (!warp_any(some != 0)) continue;
+    if (!warp_any(mine != 0)) continue;
     for (u32 q = 0; q < kListedWords; ++q)
       if (bits[q] && !kKeepsWords) s.frontier()[w0 + q * 32 + lane_id()] = 0;
-    for (;;) {
+    // Lanes share the vertices of all words: a mesh has many in few words, side by side.
+    const u32 upto = warp_scan(mine, LgPlus()), total = warp_shfl(upto, LG_WARP - 1);
+    for (u32 base = 0; base < total; base += LG_WARP * kListedWords) {
       Found<LG_PTR, kListedWords> found;
       found.there = 0;
       for (u32 q = 0; q < kListedWords; ++q) {
-        const bool there = bits[q] != 0;
-        const i32 first = i32(w0 + q * 32 + lane_id()) * 32;
-        found.vertex[q] = there ? first + i32(bit_ffs(bits[q])) - 1 : 0;
-        found.there |= u32(there) << q;
-        bits[q] &= bits[q] - 1;
+        const u32 k = base + q * LG_WARP + lane_id(), from = warp_owner(upto, k);
+        u32 rank = k - warp_shfl(upto - mine, from);
+        i32 v = 0;
+        for (u32 p = 0; p < kListedWords; ++p) {
+          const u32 word = warp_shfl(bits[p], from), count = bit_popc(word);
+          if (rank < count) v = i32(w0 + p * 32 + from) * 32 + i32(bit_place(word, rank));
+          rank -= count;  // wraps around below 0, where it is found
+        }
+        found.vertex[q] = v;
+        found.there |= u32(k < total) << q;
       }
-      if (!warp_any(found.there != 0)) break;
       for (u32 q = 0; q < kListedWords; ++q) {
         found.start[q] = s.out_ptr[found.vertex[q]];
         found.stop[q] = s.out_ptr[found.vertex[q] + 1];
