@@ -189,12 +189,12 @@ class Queue:
         self._thread = 0
         self._is_shared = False
         self._room = 1.0  # the share of a batch that is left
-        self._first: Any = None  # the site of the first one
-        self._alone: Any = None  # the site of the last one that ran, if it had waited alone
-        self._sites: dict[Any, int] = {}  # how many of each site wait
-        self._seen: dict[Any, int] = {}  # how often each site has come
-        self._same: dict[Any, Any] = {}  # by what the backend knows each site's statement again
-        self._ours: set[int] = set()  # the functions of lagpu that sites call, by ``id``
+        self._first: Any = None  # the line of the first one
+        self._alone: Any = None  # the line of the last ones that ran, if that was one
+        self._sites: dict[Any, int] = {}  # how often each line has come since
+        self._seen: dict[Any, int] = {}  # how often each line's statement has come
+        self._same: dict[Any, Any] = {}  # by what the backend knows each line's statement again
+        self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
     def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
         """Take a statement and return True; or return False, when all before it have run.
@@ -261,9 +261,9 @@ class Queue:
         return True
 
     def _hot(self, frame: FrameType, inside: int = 0) -> tuple[int, int, int] | None:
-        """Return the site of the author's statement, or None if it has not come often.
+        """Return the place of the author's statement, or None if it has not come often.
 
-        A line of the author's may run several statements, from other places inside lagpu.
+        A line of the author's may run several, from other places inside lagpu.
         """
         found: Any = frame
         while (code := id(found.f_code)) in self._ours:
@@ -277,7 +277,7 @@ class Queue:
         return site if self._comes(site) else None
 
     def _comes(self, site: tuple[int, int, int]) -> bool:
-        """Count a site; return whether it has come often."""
+        """Count a place; return whether it has come often."""
         seen = self._seen.get(site, 0)
         if seen < HOT:
             if len(self._seen) >= _MOST_SITES:
