@@ -204,9 +204,8 @@ def read(x: Any, depth: int) -> Any:
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
 
 
-# ---- An output, a descriptor and an operation are a statement. The operation is the same record
-# for a
-# vector and for a matrix of k rows. Operands are *handles*, a backend's own objects.
+# ---- A statement is an output, a descriptor and an operation. The operation of a matrix of k rows
+# is the same record as that of a vector. Operands are *handles*, a backend's own objects.
 #
 # A backend obeys the GraphBLAS rule: with ``T`` the operation's result, ``Z = T``, or with an
 # accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,

@@ -43,7 +43,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Notes
     -----
-    "fastsv" takes about log(n) iterations of three products; P is a view of f, not a matrix.
+    "fastsv" takes about log(n) iterations of three products, two of them with a selection.
     Source: Zhang, Azad and Buluc 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
@@ -144,7 +144,7 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
     frontier(same.V, replace=True) << own
     for _ in loop(until_empty=frontier):
         labels(frontier.S) << frontier
-        # Backward along an edge colours do not decrease, so the largest shows if one is the same.
+        # No successor has a greater colour: the largest is the own one if any is.
         frontier(~labels.S, replace=True) << semiring.max_second(A @ frontier)
         same << frontier.ewise_mult(colours, binary.eq)
         frontier(same.V, replace=True) << frontier
@@ -242,15 +242,12 @@ def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
     return cycle[start:] + cycle[:start]
 
 
-# ---- orders, cores and independent sets of vertices
-
-
 def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
     """Return the vertices of a cycle along the edges parent -> child, or an empty list.
 
     `parents` has -1 where there is none.
     """
-    n = len(parents)  # pointer doubling: after k rounds `jump` is 2**k parents up; n up is a cycle
+    n = len(parents)  # after k rounds `jump` leads 2**k parents up: at last onto a cycle, or to n
     jump = np.append(np.where(parents < 0, n, parents), n)
     for _ in range(n.bit_length()):
         jump = jump[jump]
@@ -525,10 +522,10 @@ def _scores(A: Matrix, seed: int) -> Vector:
 #
 # The sum of C is the number of triangles. The sums of the rows of C, the columns of C and the
 # columns of D count the triangles in which a vertex is the first, the middle and the last one.
-# Both halves are selected: columns of L are rows of U, so nothing is sorted.
+# Both halves are selected from A, so no transpose is sorted.
 
 
-_HUB = 8  # mean degrees from which the largest one makes an order of degrees worth its cost
+_HUB = 8  # if the largest degree is more than this times the mean, an order by degree pays
 _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 
 
@@ -626,8 +623,8 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     -----
     With W the cube roots of weights over the largest one, and ``S = W + W'``, the numerator is the
     diagonal of S**3, by one masked product, and the denominator ``2 (d (d - 1) - 2 r)`` for d edges
-    in and out and r neighbours in both directions; for an undirected graph that is the share above,
-    which has a faster path without weights. Weighted results agree with NetworkX up to 1e-12.
+    in and out and r neighbours in both directions. For an undirected graph that is the share above;
+    without weights it is computed faster. Weighted results agree with NetworkX up to 1e-12.
     Source: Watts and Strogatz 1998; Onnela et al. 2005 (weights); Fagiolo 2007 (directions).
 
     Examples
@@ -703,13 +700,13 @@ def average_clustering(
 
 
 def transitivity(A: Matrix) -> float:
-    """Return the share of joined pairs among all pairs of a common neighbour; 0 if there are none.
+    """Return the share of joined pairs among all pairs with a common neighbour; 0 without pairs.
 
     Parameters
     ----------
     A : Matrix, (n, n)
-        As in `clustering`; of a directed graph the pairs are ordered, of vertices to which edges
-        lead from a common one, as in NetworkX.
+        As in `clustering`. In a directed graph the pairs are ordered pairs of successors of a
+        common vertex, as in NetworkX.
 
     Returns
     -------
@@ -805,9 +802,10 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    With ``P = A (+.pair) A`` off the diagonal, v has ``q = sum of p (p - 1) / 2`` squares over its
-    row, d edges and t triangles; possible are ``(d - 1) (A d) - d (d - 1) - 2 t - q``. P has an
-    entry for each two vertices with a common neighbour, up to n**2. Exact but for one division.
+    With ``P = A (+.pair) A`` off the diagonal, v has ``q = sum of p (p - 1) / 2`` squares, over the
+    entries p of its row, d edges and t triangles; ``(d - 1) (A d) - d (d - 1) - 2 t - q`` squares
+    are possible. P has an entry for each two vertices with a common neighbour, up to n**2. Exact
+    but for one division.
     Source: Lind, Gonzalez and Herrmann 2005; Zhang et al. 2008; as NetworkX.
 
     Examples
@@ -835,8 +833,8 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
 def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
     """Return the edges to earlier vertices, and those to later ones, in some order of vertices."""
-    # Where few vertices have most of the edges they are the last ones: then no vertex has edges to
-    # many later ones. None where no vertex has many edges, so that half of them saves nothing.
+    # If few vertices have most of the edges these are the last ones: then no vertex has edges to
+    # many later ones. None if no vertex has many edges, so that half of them would save nothing.
     degree = A.reduce_rowwise("plus").new(name="degree")
     largest = degree.reduce("max").new().value or 0
     if largest <= _SHORT:

@@ -198,8 +198,8 @@ class Slices:
     """All edges of a graph of n vertices, in one slice or in those of a grid's pieces.
 
     `own` has the slices of this process by the number of the piece; a slice of all edges is that
-    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if edges are reversed.
-    Every process of the grid calls the same methods, and gets the same from them.
+    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if they are
+    `reversed`. Every process of the grid calls the same methods, and gets the same from them.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSup
 from lagpu.host.files import require_writable, write_json
 from lagpu.io.files import read_vector
 
-#: Searches by the kind of their begin and by what they find.
+#: Searches by `Begin.kind` and by what they find.
 SEARCHES = {
     "": FINDS | {"distances": "sssp"},
     "jointly": {"levels": "bfs_levels_joint"},
@@ -88,7 +88,7 @@ def check(
 
 
 def read_result(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
-    """Return a result, whose values must be numbers."""
+    """Read a result from a file; its values must be numbers."""
     require_no_device(path)
     if is_matrix:
         found = io.read(path, backend="cpu", directed=True)
@@ -145,7 +145,7 @@ def crosscheck(
     options: Options, algorithm: str, source: str | None, backends: str, output: str | None,
     target: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Crosscheck, print the report, and prove the oracle's result; a failure is raised at last."""
+    """Crosscheck, print the report, prove the oracle's result; raise a failure at the end."""
     if algorithm not in CROSSCHECKED:
         raise InvalidValue(
             f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(CROSSCHECKED)}."
@@ -191,7 +191,7 @@ def crosscheck(
         raise failed
     with busy("checking"):
         prove(A, *args, report.result)
-        if len(places) == 1:  # perhaps only indices of a fused loop's results were compared
+        if len(places) == 1:  # of fused loops perhaps only the indices were compared
             prove(A, *args, run(A.to(places[0]), *args, **more))
 
 

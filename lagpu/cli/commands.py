@@ -1,8 +1,8 @@
 """The commands and their options, as data: each row names the function that a command runs.
 
-For a quick start this module and `lagpu.cli.entry` import only typer and
-light parts of `lagpu`: no checkers, readers or generators, whose import takes long. `run` imports
-the other modules of this package when a command runs, and a proof imports its checker.
+For a quick start this module and `lagpu.cli.entry` import only typer and light parts of `lagpu`: no
+checkers, readers or generators, whose import takes long. `run` imports the other modules of this
+package when a command runs, and a proof imports its checker.
 """
 
 from __future__ import annotations
@@ -431,8 +431,7 @@ row(
 )
 
 
-# ---- the commands that run one algorithm: each maps its own options to a `Job`, which is run by
-# `lagpu.cli.run`
+# ---- commands that run one algorithm: each maps its options to a `Job`, which `lagpu.cli.run` runs
 
 TOP = 10  # vertices of a ranking
 _MOST_ITERATIONS = 1_000_000  # more would seem endless
@@ -465,9 +464,9 @@ class Job:
 
 
 def ranking(of: Vector | Matrix) -> list[list[Any]]:
-    """Return the places of the largest values, largest first, as [place, value].
+    """Return the largest values, largest first, as [vertex, value].
 
-    A place is a vertex, or the two of an entry of a matrix.
+    An entry of a matrix has its row and column in place of a vertex.
     """
     *ends, values = of.to_coo()
     order = np.argsort(-values.astype(float), kind="stable")[:TOP]

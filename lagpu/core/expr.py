@@ -31,7 +31,7 @@ from lagpu.host import display
 from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
 from lagpu.operations import Assign, AssignScalar, Descriptor, Operation, Statement, new
 
-_warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
+_warned: dict[str, dict[Any, Any]] = {}  # by file, Python's registry of lines that have warned
 
 
 class Unassigned:
@@ -50,8 +50,8 @@ class Unassigned:
     def __init_subclass__(cls) -> None:
         """Make the same class once more, for objects that are used.
 
-        A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it is
-        lost. So an object that is used changes its class for one whose finalizer is compiled.
+        An interrupt (Ctrl-C) that comes in a finalizer written in Python is lost. So an object that
+        is used changes its class to one whose finalizer is compiled.
         """
         if "__del__" not in vars(cls):
             body = {"__slots__": (), "__del__": staticmethod(tuple), "__module__": cls.__module__}
@@ -99,7 +99,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
 _USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL", "CALL_KW")
-#: comparison -> the same of a row, a column or an index: i < 2.5 is i <= 3 - 1
+#: A comparison with a float as one with a whole number: i < 2.5 is i <= ceil(2.5) - 1.
 _PLACES: dict[str, tuple[str, Any, int]] = {
     "le": ("le", math.floor, 0), "lt": ("le", math.ceil, -1),
     "gt": ("gt", math.floor, 0), "ge": ("gt", math.ceil, -1),

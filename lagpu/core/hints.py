@@ -165,7 +165,7 @@ class Computed:
 
 
 class ComputedForms:
-    """What an expression and a view of a matrix ask their result, of vectors and of matrices."""
+    """Attributes of vectors and matrices that an expression or a view takes from its result."""
 
     __slots__ = ()
 
@@ -227,7 +227,7 @@ class Deferred(ComputedForms, NoTruth):
             self.refuse("is not a number", "Use reduce, or one index for one entry.")
         return found
 
-    # What a view has by itself.
+    # Attributes that a view of a matrix has by itself.
     nvals, size, nrows, ncols, T = (Computed() for _ in range(5))
     value, is_empty = Computed(), Computed()
     ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()

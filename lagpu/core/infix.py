@@ -25,8 +25,8 @@ from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Prod
 class Pair(Unassigned, Expression):
     """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
 
-    It is `wanted` that an operator or a semiring, as `usual`, takes them by the method `takes`.
-    Another operand after a sign of `chains` makes a longer pair.
+    They wait for what is `wanted`: an operator or a semiring, such as `usual`, which calls the
+    method that `takes` names. Another operand after a sign of `chains` makes a longer pair.
     """
 
     __slots__ = ("_result", "left", "right")
@@ -37,9 +37,9 @@ class Pair(Unassigned, Expression):
     wanted = takes = chains = ""
 
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
-        """Return (left, right, operator); an operand of the same sign is computed with it.
+        """Return (left, right, operator); a pair of the same sign among them takes it first.
 
-        Of such a chain the operator has the common type of all operands and `numbers`.
+        In such a chain the operator has the common type of all operands and `numbers`.
         """
         self._mark_used()
         left, right = self.left, self.right
@@ -109,12 +109,11 @@ class Pair(Unassigned, Expression):
 
 
 def _joins(x: Any, sign: str) -> bool:
-    """Whether `x` waits for the operator of the pair of this sign that it is an operand of."""
+    """Whether `x` is a pair of this sign, which takes the operator of the pair around it."""
     return isinstance(x, Pair) and x.sign == sign
 
 
-# ---- ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u |
-# v)``.
+# ---- ``u | v`` and ``u & v`` wait for an operator, as in ``binary.plus(u | v)``.
 def _is_number(x: Any) -> bool:
     """Whether `x` is a scalar, a number, or two of them that wait for an operator."""
     if type(x) is Joined:
@@ -128,7 +127,7 @@ _WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")
 class Joined(Pair):
     """Two operands on the union, ``u | v``, or on the intersection, ``u & v``.
 
-    Without an operator they are those of logic, for BOOL alone.
+    Without an operator they are the logical or and and, for BOOL only.
     """
 
     __slots__ = ("sign", "usual")
@@ -193,8 +192,7 @@ class Joined(Pair):
         return self.combined(binary[_WAYS[self.sign][2]], None)
 
 
-# ---- A vector and a matrix: on the left a vector counts for the rows, on the right for the
-# columns.
+# ---- A vector with a matrix: on the left it is for the rows, on the right for the columns.
 @functools.lru_cache(maxsize=256)  # one object for each: backends remember semirings by identity
 def _any_of(op: BinaryOp) -> Semiring:
     """Return the semiring that multiplies by `op`, for products of one term in each sum."""
@@ -209,7 +207,7 @@ def as_row(v: Any) -> Any:
 
 
 def as_column(v: Any) -> Any:
-    """Return the n x 1 matrix with the entries of a vector; the host sees none of a full one."""
+    """Return the n x 1 matrix with the entries of a vector; a full one stays on its device."""
     place = v._flushed()
     if v.nvals == v.size:
         both = v.apply("index").new(), v
@@ -266,9 +264,9 @@ _PLUS_TIMES = semiring.plus_times
 
 
 class MatMul(Pair):
-    """A product that still needs its semiring, plus_times if none comes: ``u @ A``, ``A @ B``.
+    """A product without a semiring yet: ``u @ A``, ``A @ B``. If none is given it is plus_times.
 
-    The semiring counts for a chain ``A @ B @ C`` too.
+    In a chain ``A @ B @ C`` one semiring is that of all products.
     """
 
     __slots__ = ("ndim_of_result",)
@@ -564,8 +562,8 @@ def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
 # ---- ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
 
 
-#: sign -> element-wise operation on two vectors or two matrices, as python-graphblas has them: what
-#: is neutral to a sum is a missing entry; of a product both entries are needed.
+#: sign -> element-wise operation on two vectors or two matrices, as in python-graphblas: in a sum a
+#: missing entry is neutral, a product needs both entries.
 WAYS = {
     **{"+": "ewise_add", "^": "ewise_add", "-": "ewise_union"},
     **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),

@@ -156,10 +156,11 @@ def why_unreadable(x: Any) -> str:
 # as one program.
 
 
-HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
-_REPEATED = 3  # times that a line may come again, if others have come before it
-_AGAIN = 64  # times that a line which has waited alone runs its statement at once again
-_MOST_SITES = 4096  # that are counted; then all counts begin again
+# A site is the place of a statement in the author's code.
+HOT = 3  # statements of a site that run at once; the next ones wait, as it is taken for a loop's
+_REPEATED = 3  # statements of one site that wait together; of the first site only one does
+_AGAIN = 64  # statements of a site that run at once after one that has waited alone
+_MOST_SITES = 4096  # sites that are counted; then all counts begin again
 
 blocking: ContextVar[bool] = ContextVar("lagpu_blocking", default=False)
 
@@ -167,8 +168,8 @@ blocking: ContextVar[bool] = ContextVar("lagpu_blocking", default=False)
 class Queue:
     """The statements of one thread and one backend that wait for each other.
 
-    They run when a value is read, when a statement comes that cannot join them, when the line of
-    the first one comes again (or another line often), or when there are many. No other thread's
+    They run when a value is read, when a statement comes that cannot join them, when the site of
+    the first one comes again (or another site often), or when there are many. No other thread's
     statements wait with them: a thread that finds some runs them, and from then on every statement
     runs at once.
 

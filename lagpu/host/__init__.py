@@ -1,1 +1,1 @@
-"""Services that know nothing of linear algebra: memory, files, programs, pages, source text."""
+"""Services without linear algebra: memory, files, processes, Ctrl-C, display, source text."""

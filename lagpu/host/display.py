@@ -1,9 +1,9 @@
-"""Text and HTML of an object for a terminal or a notebook: facts, and a small grid of entries.
+"""Text and HTML of an object for a terminal or a notebook: facts, and a table of some entries.
 
-Only the upper left corner is fetched, nothing is computed and no object changes. An object that
-cannot be read (the device is lost, a loop is being recorded) shows the reason. In a grid ``.`` is
-no entry, ``0`` an entry that is zero. Objects are read by attributes, so this module imports no
-class of lagpu and every package can use it.
+Only the upper left corner is fetched, and nothing is computed. An object that cannot be read (the
+device is lost, a loop is being recorded) shows the reason. A cell ``.`` is no entry, ``0`` an entry
+that is zero. Objects are read by their attributes: this module imports no class of lagpu, so that
+every package can use it.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _shape(x: Any) -> str:
 
 
 def _facts(x: Any) -> str:
-    """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu)``; of a transpose its matrix."""
-    stored = getattr(x, "stored", x)
+    """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu)``."""
+    stored = getattr(x, "stored", x)  # of a transpose its matrix
     own = getattr(stored, "_form", None)  # of a view
     form_of = own or (lambda: x.backend.form(stored.data))
     form = _read_or_reason(x, lambda: f"{form_of()} on ")
@@ -195,7 +195,7 @@ def matrix_html(A: Any) -> str:
 
 # ---- masks, calls, operators
 def mask_html(m: Any) -> str:
-    """Return as HTML where a mask lets results through, and its vector or matrix."""
+    """Return a mask as HTML: where it lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
     if m.structure:
         where = "no entry" if m.complement else "an entry"
@@ -262,7 +262,7 @@ def _fact(shown: str) -> str:
 
 
 def _typeset(text: str) -> str:
-    """Return a text as HTML, with the arrows of types as one sign, and no line break beside it."""
+    """Return a text as HTML; ``->`` becomes an arrow without a line break beside it."""
     return html.escape(text).replace(" -&gt; ", "&nbsp;→&nbsp;")
 
 

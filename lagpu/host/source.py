@@ -34,7 +34,7 @@ class Expression(NamedTuple):
 
 
 def author(inside: int = 0) -> FrameType | None:
-    """Return the author's frame: the innermost outside the notation, beyond `inside` callers."""
+    """Return the author's frame: the innermost outside the notation; skip `inside` callers."""
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and is_notation(frame):
         frame = frame.f_back

@@ -70,8 +70,8 @@ class Row:
     mode : str
         ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
     phases : tuple of Phase
-        Of a level of a search by a grid's policy, the phases, and of a search of pieces, the
-        pieces, with what was sent (docs/design/grid.md).
+        Of a product on a grid its phases, of a level of a search of pieces the pieces, each with
+        what it sent (docs/design/grid.md).
     """
 
     level: int | None
@@ -469,14 +469,14 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        frame = source.author(2)  # past `assign`, and a method of an object or the author
+        frame = source.author(2)
         self._run(to, call, work, Seen((to, call), frame))
 
     def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
         self._format_pending()
         out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
-        before: Count = int  # which returns 0
+        before: Count = int  # int() is 0
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
@@ -495,7 +495,7 @@ class Trace(Observer):
         self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
     ) -> None:
         """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
-        seen = Seen(describe, source.author(2))  # the callers are a vector and the author
+        seen = Seen(describe, source.author(2))
         self._format_pending()
         meter = self._meter(v.backend)
         measured = meter.run(work, v.data, None)
@@ -699,8 +699,8 @@ def trace(*, fuse: bool = True) -> Trace:
 
     The program runs as it does without a trace: a loop that runs as one kernel still does, and the
     kernel logs each statement and level; a sweep or a search whose kernel keeps no log has one row
-    for each statement, for all levels together. The program does not wait for the device. A trace
-    inside another trace takes its statements from the outer one.
+    for each statement, for all levels together. The program does not wait for the device. Of two
+    traces, the inner one has the statements.
 
     Parameters
     ----------
@@ -790,16 +790,16 @@ def ranges() -> AbstractContextManager[None]:
     """Name statements and loops for a profiler: ``with lagpu.ranges(): ...``.
 
     On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
-    text, as ``nsys profile`` shows it: ``levels(frontier.S) << depth (search.py:12)``. Loops run
-    as they do without, by the same kernels; a loop that is not fused is not replayed from its
-    record, so that every statement is seen. Nothing is measured, and other backends show nothing.
+    text, as ``nsys profile`` shows it: ``levels(frontier.S) << depth (search.py:12)``. Fused loops
+    run as usual; other loops run each statement from the source, so that each has its range.
+    Nothing is measured, and other backends show nothing.
 
     The environment variable ``LAGPU_RANGES=1`` does the same for a whole program.
 
     Returns
     -------
     context manager
-        For the thread that enters it. Of ranges and a trace, the inner one sees the statements.
+        For the thread that enters it. Of ranges and a trace, the inner one has the statements.
 
     Examples
     --------
@@ -812,7 +812,7 @@ def ranges() -> AbstractContextManager[None]:
     return observing(Ranges())
 
 
-if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that is not to change
+if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that does not call it
     set_observer(Ranges())
 
 

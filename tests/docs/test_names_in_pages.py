@@ -32,6 +32,12 @@ TO_MAKE = {
     "lagpu/backends/gpu/device/cubins/",
 }
 FILE = rf"[\w./-]+\.(?:{'|'.join((*KINDS, *OTHERS))})"
+WORDS = {
+    word
+    for name, text in FILES.items()
+    if name.endswith(KINDS)
+    for word in re.findall(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+", text)
+}
 
 
 def prose(page):
@@ -71,6 +77,11 @@ def missing_names(text):
         if not re.fullmatch(FILE, name) and found(file)
         if not any(re.search(rf"\b{name.split('.')[-1]}\b", code) for code in found(file))
     ]
+
+
+def missing_constants(text):
+    """Return the names such as `MOST_GROUP` in `text` that no source file has."""
+    return sorted(set(re.findall(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`", text)) - WORDS)
 
 
 def missing_modules(text):
@@ -120,7 +131,7 @@ def missing_links(text, page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_names_is_there(page):
     text, whole = prose(page), page.read_text("utf-8")
-    assert (missing_files(text), missing_names(text)) == ([], [])
+    assert (missing_files(text), missing_names(text), missing_constants(text)) == ([], [], [])
     assert (missing_modules(whole), missing_links(text, page)) == ([], [])
 
 
@@ -128,9 +139,11 @@ def test_what_is_not_there_is_found():
     text = (
         "`fused/none.py`, `plan_loop` and `nowhere` in `fused/plan.py`; `ops/planner.py` `nobody`"
         " `tests/none` `lagpu.none` `lagpu.algorithms.bfs` python -m lagpu.nothing"
+        f" `MOST_GROUP` `{'_'.join(('SEARCH', 'BETA'))}`"
     )
     assert missing_files(text) == ["fused/none.py", "tests/none"]
     assert missing_names(text) == [("nowhere", "fused/plan.py"), ("nobody", "ops/planner.py")]
+    assert missing_constants(text) == ["_".join(("SEARCH", "BETA"))]
     assert missing_modules(text) == ["lagpu.none", "lagpu.nothing"]
     links = "[a](README.md) [b](README.md#install) [c](README.md#nothing) [d](none.md) `[e](no)`"
     assert missing_links(links, ROOT / "x.md") == ["README.md#nothing", "none.md"]

@@ -75,7 +75,7 @@ class GpuBackend:
         return self.runtime.last.plan
 
     def _enter(self) -> None:
-        """Make the device the thread's, in a method that mostly does without."""
+        """Make the device current in this thread, for a method that rarely needs it."""
         if self.enter is not None:
             self.enter()
 
@@ -95,7 +95,7 @@ class GpuBackend:
             if entries is None:
                 return elementwise.reduce_matrix(x.csc(), operation.monoid)
             return elementwise.reduce_entries(entries, operation.monoid)
-        i, j = map(int, (*operation.position, 0)[:2])  # CuPy takes no number of NumPy's
+        i, j = map(int, (*operation.position, 0)[:2])  # CuPy does not take NumPy's
         if entries is None:
             return forms.entry(x.csc(), i, j)
         return entries.get(j * bitmap.stride(x.shape[0]) + i)
@@ -197,7 +197,7 @@ class GpuBackend:
             copy, values = self.device.copy_of, form.values
             made = form.all_values() if values is None else copy(values)
             return copy(form.col_ptr), copy(form.row_idx), made
-        if form.nvals + A.shape[1] >= LARGE:  # of the host, with the copies that are widened
+        if form.nvals + A.shape[1] >= LARGE:  # memory of the host, wider copies included
             width = form.row_idx.itemsize + 8 * (not narrow) + form.dtype.numpy.itemsize
             memory.require(form.nvals * width + 13 * A.shape[1], "to_csc")
         ptr, idx = (self.device.to_host(x) for x in (form.col_ptr, form.row_idx))

@@ -16,7 +16,7 @@ def make(
     name: str, places: Sequence[Backend],
     grid: tuple[int, int] | None = None, order: str | None = None,
 ) -> GridBackend:  # fmt: skip
-    """Return the grid of a piece on each of these places, all in this process; see `Pieces`."""
+    """Return the grid with a piece on each of these local backends, all in this process."""
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()
     return GridBackend(name, LocalEngine(len(places), own), places, grid, order)
@@ -26,10 +26,10 @@ def make_in_job(
     name: str, job: Job, pieces: int, place_on: Callable[[int], Backend],
     grid: tuple[int, int] | None = None, order: str | None = None,
 ) -> GridBackend:  # fmt: skip
-    """Return the grid of so many pieces in each process of a job; every process calls this.
+    """Return the grid with `pieces` pieces in each process of a job; every process calls this.
 
-    `place_on` returns the backend on the device of a number on this host. If a process has no such
-    device, or other software than the first, all raise `BackendUnavailable`.
+    `place_on` returns the local backend on a device, by its number on this host. If a process lacks
+    its device, or has other versions than the first, all raise `BackendUnavailable`.
     """
     joined = engine(job, pieces)
 
@@ -37,7 +37,7 @@ def make_in_job(
         places = [place_on(device) for device in joined.devices]
         require_same(joined, name, places)
         devices = [place.device for place in places if isinstance(place, GpuBackend)]
-        shares = connected(joined, devices) if devices else joined
-        return GridBackend(name, shares, places, grid, order)
+        connection = connected(joined, devices) if devices else joined
+        return GridBackend(name, connection, places, grid, order)
 
     return done_together(joined, "its start", made, [])

@@ -197,15 +197,15 @@ def spread(
     return _at_homes(pieces, need, made)
 
 
-# ------------- Masks are sent to the pieces that find partial results, which then find no others
+# ------------- Masks are sent to the pieces that compute partial results, which then compute less
 def masks_for(
     pieces: Pieces, s: Statement, need: Need, expected: Sequence[float], width: int, share: bool
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
-    None is sent unless they `share` it. Between devices all masks are sent, where they can be put
-    together there. Through the host each owner decides by itself whether it sends the positions of
-    its mask; without them none of its results is left out. See `folded` for the arguments.
+    Without `share` no mask is sent. Between devices all masks are sent, if they can be put together
+    there. Through the host each owner decides whether the positions of its mask are worth sending;
+    if not, pieces compute all of its results. See `folded` for the arguments.
     """
     desc, shape = s.desc, s.out.shape
     if desc.mask is None or not share:
@@ -269,10 +269,10 @@ def folded(
 ) -> list[Operation]:  # fmt: skip
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
-    A piece finds the part of the result's last dimension that it needs, by its `local` operation;
-    the owners add what all pieces with the same need have found, in the order of the pieces. Of
-    several values `any` takes that of the first one. Without a mask the result of each local piece
-    has about `expected` entries, of `width` bytes each as they are sent: 0 if all are the same.
+    The `local` operation of a piece computes the part of the result's last dimension that the piece
+    needs; the owners add what all pieces with the same need have computed, in the order of the
+    pieces. Of several values `any` takes the first. Without a mask the result of each local piece
+    has about `expected` entries, and sends `width` bytes for each: 0 if all values are the same.
     """
     descs = masks_for(pieces, s, need, expected, width, share)
     pieces.mark("share", only_if_sent=True)
@@ -322,7 +322,7 @@ def _terms_on_host(
     ]
 
 
-# ----------- The same between devices: vectors and bitmap matrices whose owners have blocks in turn
+# ---- The same between devices: vectors and bitmap matrices, whose owners take turns block by block
 class Part(NamedTuple):
     """A part as a message on a device: presence bits or a list, whichever is shorter."""
 

@@ -93,9 +93,7 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     return ""
 
 
-# ---- Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are
-# relaxed
-# twice.
+# ---- Relaxations: nearest vertices first, as by `delta_stepping`; fewer edges are relaxed twice.
 def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
     """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
@@ -340,9 +338,8 @@ def _size(x: Any) -> int:
 
 
 # ---- One device alone, if it has room for a copy of the graph: each of the many levels of a deep
-# graph
-# is shorter than a barrier across devices; and its kernels for relaxations and for sums of a search
-# took half as long on one GPU as those of two pieces.
+# graph is shorter than a barrier across devices; and its kernels for relaxations and for sums of a
+# search took half as long on one GPU as those of two pieces.
 def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 

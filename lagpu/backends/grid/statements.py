@@ -67,7 +67,8 @@ def local_products(
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
-        A, product = pieces.transpose(A), product._replace(transpose=True)  # sums stay in the pieces
+        # sums stay in the pieces
+        A, product = pieces.transpose(A), product._replace(transpose=True)
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
     position = product.semiring.multiply.positional
@@ -75,7 +76,7 @@ def local_products(
         product, parts = _taking(product, of_matrix=True), _indices(pieces, A, 1 - inner)
     elif position == "k" and not layout.dims[inner].whole:
         product, numbered = _taking(product, of_matrix=False), -1
-    # `spread` numbers by dimension 0 or 1 of what it returns: the last one is that of the sum.
+    # The index k is that of the operand's last dimension, which is summed over.
     need = needed(layout, inner)
     left = spread(pieces, op.operand, need, "mxm", -1, op.transposed, numbered, form)
     return A, inner, [ops.Multiply(parts[k], left[k], product) for k, _, _place in pieces]
@@ -84,13 +85,13 @@ def local_products(
 def _of_collected(pieces: Pieces, op: ops.Multiply, out: GridHandle) -> list[Operation]:
     """Return the product of the rows and the columns that the result of each piece needs."""
     product, position = op.product, op.product.semiring.multiply.positional
-    by, turned = pieces.layout(out.shape), not product.transpose
+    by, transposed = pieces.layout(out.shape), not product.transpose
     product = product._replace(transpose=True)
     if position in ("i", "j"):
         product = _taking(product, of_matrix=position == "j")
     row, column = (0 if position == "i" else None), (1 if position == "j" else None)
     left = spread(pieces, op.operand, needed(by, 0), "mxm", 0, op.transposed, row)
-    right = spread(pieces, op.matrix, needed(by, 1), "mxm", 1, turned, column)
+    right = spread(pieces, op.matrix, needed(by, 1), "mxm", 1, transposed, column)
     return [ops.Multiply(right[k], left[k], product) for k, _, _place in pieces]
 
 
@@ -179,7 +180,7 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
     if not reads_indices(op):
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
-    for k, p, place in pieces:  # on the part with its entries at their global indices
+    for k, p, place in pieces:  # the operator gets global indices, so the part gets them too
         entries = by.indexed(p, entries_of(place, x.parts[k], len(x.shape)))
         wide = from_entries(place, entries, x.dtype, x.shape)
         made = computed(place, op._replace(operand=wide), s.dtype, x.shape)
@@ -202,7 +203,7 @@ def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
     by, own = pieces.layout(s.out.shape), pieces.layout(x.shape)
     if _in_place(lists, own, by):
         return [ops.Assign(part, op.indices) for part in x.parts]
-    # The numbers in the lists are the indices in `x`.
+    # Indices of `x` are the places in the index lists.
     given = pieces.entries(x)
     places = [
         [number if of is None else of[number] for of, number in zip(lists, numbers, strict=True)]
@@ -244,7 +245,7 @@ def extract(pieces: Pieces, op: ops.Extract, s: Statement) -> list[Operation]:
         mine, shape = _own(by, lists, p)
         found = computed(place, ops.Extract(x.parts[k], _positions(mine)), x.dtype, shape)
         *where, values = entries_of(place, found, len(shape))
-        # The numbers in the lists are the indices of the result.
+        # Indices of the result are the places in the index lists.
         numbers = [
             dim.index(part, at) if of is None else of[0][at]
             for of, at, dim, part in zip(mine, where, by.dims, by.parts(p), strict=True)
@@ -254,7 +255,7 @@ def extract(pieces: Pieces, op: ops.Extract, s: Statement) -> list[Operation]:
 
 
 def extract_column(pieces: Pieces, op: ops.ExtractColumn, s: Statement) -> list[Operation]:
-    """Extract a column or a row from the parts that have it; it is sent where it is cut."""
+    """Extract a column or a row from the parts that have it; then send it to its owners."""
     A: GridHandle = op.matrix
     by, dim = pieces.layout(A.shape), 0 if op.transposed else 1
     owner, position = by.dims[dim].owner(op.column), by.dims[dim].position(op.column)
@@ -283,7 +284,7 @@ def _in_place(lists: Lists, one: Layout, other: Layout) -> bool:
 def _own(
     by: Layout, lists: Lists, piece: int
 ) -> tuple[list[tuple[Array, Array] | None], tuple[int, ...]]:
-    """Return for each list (numbers in it, positions) of a piece's indices; how many there are."""
+    """Return (places in the list, local positions) of a piece's indices by dimension; its shape."""
     found: list[tuple[Array, Array] | None] = []
     for of, dim, part in zip(lists, by.dims, by.parts(piece), strict=True):
         mine = None if of is None else np.flatnonzero(dim.owner(of) == part)
@@ -302,10 +303,9 @@ def _on_host(indices: Any, x: GridHandle) -> Lists:
     return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]
 
 
-# ---- Sums: each piece adds its entries, then the pieces' sums are added in the order of the
-# pieces.
+# ---- Sums: each piece adds its entries, then their sums are added in the order of the pieces.
 def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operation]:
-    """Add the rows or the columns of each part; where these are cut, the owners add up the sums."""
+    """Add up the rows or columns of each part; if they are cut, the owners add the parts' sums."""
     A: GridHandle = op.matrix
     layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
     local = [op._replace(matrix=part) for part in A.parts]
@@ -344,13 +344,13 @@ def element(pieces: Pieces, op: ops.ExtractElement) -> Any:
 
 
 def _known(pieces: Pieces, found: Sequence[Any], dtype: DType) -> Array:
-    """Return the values of all pieces that have one, from those of the local ones or None."""
+    """Gather one value a piece, `found` from the local ones; those that are None are left out."""
     given = [(np.array([] if x is None else [x], dtype.numpy),) for x in found]
     return np.concatenate([values for (values,) in pieces.engine.gather(given)])
 
 
-#: Each operation with the function that returns, for each local piece, the operation on its parts
-#: whose result is the piece's part of the result: ``localized(pieces, operation, statement)``.
+#: The function of each operation, ``localized(pieces, operation, statement)``. For each local piece
+#: it returns an operation on the piece's parts, whose result is the piece's part of the result.
 LOCALIZED: dict[type, Callable[[Pieces, Any, Statement], list[Operation]]] = {
     ops.Multiply: multiply,
     ops.MultiplySelection: multiply_selection,

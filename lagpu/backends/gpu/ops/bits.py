@@ -121,7 +121,7 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
         frontier_edges = min(count, Q.shape[1]) * A.nvals // max(Q.shape[1], 1)
         about = "about "
     looks = A.nvals * words_of(Q.shape[0])[1]
-    # pulled if the edges of all frontiers together cost more than a look at each
+    # a push of the edges of all frontiers against a look at every entry
     pulls = frontier_edges * BITS_PUSH_COST > looks
     sign = ">" if pulls else "<="
     why = "edges {}{} {} {} / {}", about, frontier_edges, sign, looks, BITS_PUSH_COST

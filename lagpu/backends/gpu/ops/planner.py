@@ -15,26 +15,26 @@ from lagpu.backends.policies import Argument, Policy, choice, count, find_policy
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product
 
-# A search pulls from the level on where (edges that leave the frontier) * alpha exceeds the edges
-# not looked at yet, and pushes again where (vertices of the frontier) * beta is less than n:
-# Beamer, Asanovic and Patterson 2012, section 5.1. (alpha, beta) as each paper has them:
+# A search begins to pull when (edges that leave the frontier) * alpha > (unexplored edges), and to
+# push again when (vertices of the frontier) * beta < n: Beamer, Asanovic and Patterson 2012,
+# section 5.1. The (alpha, beta) of each paper:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# Product by product a push of a small frontier is cheaper; in one kernel see `beta_of`.
+# The beta of products that run one by one; a search in one kernel has `beta_of`.
 EAGER_BETA = 24.0
-#: Mean degree up to which searches are taken to have many levels.
+#: Up to this mean degree a search is assumed to have many levels.
 LONG_SEARCH_DEGREE = 8.0
-#: Mean degree up to which a cluster of thread blocks searches frontiers of thousands of vertices:
+#: Up to this mean degree a cluster of thread blocks searches frontiers of thousands of vertices:
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
-#: Mean degree from which a pull without a hit looks at very many predecessors.
-DENSE_DEGREE = 128.0
-# The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
-# and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
+DENSE_DEGREE = 128.0  #: From this mean degree on a pull without a hit looks at very many edges.
+# Cost of pushing an edge, over that of looking at one in a pull, if the vertices found are written
+# as words and if they are listed (H200, 2026-11-23); vertices that a pull looks at in parallel.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
-# Vertices a unit of alpha where products add up, and the most: the more vertices, the fewer of a
-# push's atomics find their values in the L2 cache (estimated, 2026-11-28).
+# The alpha of sums is the vertices over the first number, up to the second: the more vertices, the
+# fewer of a push's atomics find their values in the L2 cache (estimated, 2026-11-28).
 _SUMS_IN_CACHE, _SUMS_ALPHA = 1 << 19, 14.0
-# Of the mean degree behind an edge: what a pushed one finds in Kronecker graphs (2026-11-26).
+# Edges that a pushed edge of a Kronecker graph newly reaches, as a share of the mean out-degree of
+# the vertices that edges lead to (2026-11-26).
 _FOUND_BEHIND = 0.3
 
 #: The delta of a rule that does not ask how a frontier grows.
@@ -48,25 +48,24 @@ BFS2D_RATIO = 0.05
 #: Mean column length from which a warp a column is faster than a thread.
 WARP_LENGTH = 16.0
 
-#: The cost of pushing one edge with k rows of bits, relative to a pull's look at one entry: in a
+#: Cost of pushing one edge with k rows of bits, over that of looking at one entry in a pull: in a
 #: single product, and in a bit-parallel search (docs/design/bitmap.md).
 BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
-#: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
-#: pull that ends at its first hit, and of one that adds up.
+#: A product in a generated loop pulls if the frontier's edges times this exceed all edges: for a
+#: pull that ends at its first hit, and for one that adds up.
 PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
 
-#: A relaxation takes numbers up to a step beyond the last ones, in units of the largest value over
-#: the mean degree; and the next ones as soon as few edges (`Limits.relaxed_edges`) leave what is
-#: listed: so many take no longer than a barrier. Of more than this share of all edges the nearest
-#: are relaxed first (docs/design/speed.md).
+#: In a relaxation vertices beyond a limit wait (docs/design/fusing.md). When few edges are listed
+#: (`Limits.relaxed_edges`) it moves on by this step, in units of the largest value over the mean
+#: degree; when more than 1 / RELAXED_SHARE of all edges are listed it moves back.
 RELAXED_STEP, RELAXED_SHARE = 8.0, 4
-#: Edges that a turn of a relaxation goes beyond the vertices that are listed, where the mean degree
-#: is at most CLUSTER_DEGREE: with six edges a vertex it takes a third longer.
+#: Edges that a turn of a relaxation follows beyond the listed vertices, if the mean degree is at
+#: most CLUSTER_DEGREE: with six edges a vertex it takes a third longer.
 RELAXED_AHEAD = 1
 
 
 class SearchRule(NamedTuple):
-    """The rule by which a fused search chooses its directions, where it is not that of `auto`."""
+    """The rule by which a fused search chooses its directions, if it is not that of `auto`."""
 
     #: The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
     #: or ``kOnlyPulls``.
@@ -85,14 +84,14 @@ class SearchRule(NamedTuple):
 def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> float:
     """Return alpha for a matrix of `n` vertices and `degree` entries of a column, on average.
 
-    Where a part 1 / x of all edges leaves the frontier, a vertex that pulls looks at some x / 3 of
-    its neighbours until it finds one: a push costs m / x, and a pull n x. Both are equal where x is
-    the square root of m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long
-    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3. In a matrix of few vertices and
-    many edges, few warps have all of a pull's work.
+    If 1 / x of all edges leaves the frontier, a vertex that pulls looks at about x / 3 neighbours
+    until it finds one: a push costs m / x, a pull n x. They are equal if x is the square root of
+    m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long searches keep 14:
+    with 30 delaunay20 takes 3.1 ms, not 2.3. If few vertices have many edges alpha is less, since
+    few warps do all of a pull's work.
 
-    If a pull `sums`, it looks at all edges, so that alpha is the cost of a pushed edge alone. A
-    `wide` push of many edges finds words, which a list's counter does not hold up.
+    A pull that `sums` looks at all edges: alpha is the cost of a pushed edge alone. A `wide` push
+    writes what it finds as words, so it does not wait for the counter of a list.
     """
     if sums:
         return max(1.0, min(n / _SUMS_IN_CACHE, _SUMS_ALPHA))
@@ -105,8 +104,8 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
 def beta_of(sums: bool) -> float:
     """Return beta for a search by one kernel.
 
-    Where few vertices are left a pull by groups of words is cheap, so a search that is nearly done
-    is pulled to its end (docs/design/speed.md).
+    If few vertices are left a pull by groups of words is cheap, so a search that is nearly done
+    pulls to its end (docs/design/speed.md).
     """
     return 64.0 if sums else 1024.0
 
@@ -114,21 +113,21 @@ def beta_of(sums: bool) -> float:
 def delta_of(sums: bool) -> float:
     """Return delta: a search pulls only if its next frontier may have 1 / delta of the edges left.
 
-    That many leave it if they grow as they did last (`grows` in search/grid_push.cuh). After a pull
-    it pushes again where 2 delta times what it found is less than what may still be found. Pulls
-    that add up look at all edges, whatever they find.
+    The estimate is that edges grow as they did last (`grows` in search/grid_push.cuh). After a pull
+    it pushes again if 2 delta times what it found is less than what may still be found. Pulls that
+    add up look at all edges, whatever they find.
     """
     return NO_DELTA if sums else 4.0
 
 
 def gamma_of(alpha: float, degree: float, behind: float) -> float:
-    """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
+    """Return gamma: a search pushes into words if frontier edges * gamma > unexplored edges.
 
-    `alpha` would pull what such a push finds if each of these edges found a vertex of so many edges
-    as is said here: the mean, or a part of `behind`, the mean out-degree of the vertex to which an
-    edge leads, since a hub is found once however many edges lead to it (docs/design/speed.md). If
-    the vertices that it has found, times gamma, are no more than the unexplored edges, their words
-    become lists, which the last levels of a long search would pay for: those push into lists.
+    After such a push `alpha` chooses a pull, if each edge finds a vertex of max(degree, 0.3 behind)
+    edges. `degree` is the mean; `behind` is the mean out-degree of the vertices that edges lead to,
+    only a part of which counts, since a hub is found once however many edges lead to it. If the
+    found vertices * gamma <= unexplored edges, their words become lists. The last levels of a long
+    search would pay for that, so it pushes into lists (docs/design/speed.md).
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0
@@ -183,7 +182,7 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
         return _asked_for(A, product)
     name, given = policy_of("auto" if product.policy is None else product.policy)
     rule, numbers = POLICIES[name].rule, _numbers(A, u, product)
-    if name in _SWEEPS:  # both forms are reused
+    if name in _SWEEPS:  # a sweep reuses both forms, so a missing one is made at once
         plan: Plan = rule(_with_mask(numbers, A, product, desc, lists=name == "mgbc"))
         if _is_there(A, product, plan.direction) or may_make_csr(A):
             return plan
@@ -192,7 +191,7 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
 
 
 def _asked_for(A: CscMatrix, product: Product) -> Plan:
-    """Return the plan that the author names, as ``push_queue`` or ``push_virtual:64``."""
+    """Return the plan of the kernel that the author names."""
     plan = named(str(product.kernel), "asked for")
     name = plan.kernel
     if STRATEGIES[name].needs_form and not (
@@ -207,7 +206,7 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
 
 
 def named(kernel: str, why: Any) -> Plan:
-    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
+    """Return the plan of a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
     name, colon, variant = kernel.partition(":")
     strategy = STRATEGIES.get(name)
     if strategy is None or (colon and not (strategy.variants or name == "push_virtual")):
@@ -364,7 +363,7 @@ def _auto(x: Numbers) -> Plan:
 
 
 def _kernel_of(direction: str, default: str) -> Argument:
-    """Return an argument that is a kernel of a direction by its name without that."""
+    """Return an argument of a policy: a kernel of a direction, named without the direction."""
     kernels = (
         f"{name.removeprefix(f'{direction}_')}{variant}"
         for name, strategy in STRATEGIES.items()
@@ -418,7 +417,7 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
 
 
 def _is_there(A: CscMatrix, product: Product, direction: str) -> bool:
-    """Whether the form of the matrix is there that a direction needs."""
+    """Whether the matrix has the form that a direction needs."""
     if A.csr is not None or product.transpose is (direction == "pull"):
         return True
     return is_symmetric(A)

@@ -34,7 +34,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
-#: Rows up to which a column is searched as fast as it is looked up.
+#: Rows up to which searching a column is as fast as a table of it.
 FEW_ROWS = 8
 #: Rows of a table at most, and the logarithm of its slots: eight fit on a multiprocessor.
 MOST_ROWS, TABLE_BITS = 1 << 10, 12
@@ -147,7 +147,7 @@ def dot_products(
 
 
 def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
-    """Return the parts into which the columns up to each one are divided, itself included."""
+    """Return how many parts each column and all columns before it are divided into."""
     device, ncols = B.device, mask.shape[1]
     parts = device.xp.empty(ncols, np.int64)
     types = {"PTR": index_ctype(mask.col_ptr), "BPTR": index_ctype(B.col_ptr)}
@@ -180,7 +180,7 @@ def require_numbered(shape: tuple[int, int]) -> None:
 
 
 class Pattern:
-    """The positions over which matrices become vectors, exactly those of all `forms`."""
+    """The positions over which matrices become vectors; each of the `forms` has exactly these."""
 
     def __init__(self, forms: tuple[CscMatrix, ...], numbers: Array = None) -> None:
         self.forms = forms
@@ -220,7 +220,7 @@ def _within(xp: Any, part: Array, whole: Array) -> bool:
 def _on_pattern(
     counters: Counters, A: CscMatrix, pattern: Pattern, inside: bool = True
 ) -> VectorStore:
-    """Return `A` as a vector over `pattern`; not all of its entries need be `inside`."""
+    """Return `A` as a vector over `pattern`, without its other entries if not all are `inside`."""
     v = VectorStore(A.device, counters, A.dtype, len(pattern))
     xp, known = A.device.xp, pattern.forms
     if any(A is form for form in known) or (
@@ -273,7 +273,7 @@ def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
 def write(
     counters: Counters, C: CscMatrix, desc: Descriptor, T: CscMatrix, inside: Region = (None, None)
 ) -> CscMatrix:
-    """Return what ``C<M> = T`` makes of `C`, in some rows and columns, by a mask by columns."""
+    """Return what ``C<M>(I, J) = T`` makes of `C`; the mask is by columns, `inside` is I and J."""
     pattern = _union(C, T)
     if desc.mask is not None:
         mask = _on_pattern(counters, desc.mask, pattern, inside=False)
@@ -368,7 +368,7 @@ def _all(
 
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
-    """Return for ``counts[k]`` places from ``starts[k]`` on, for each k in turn: k, the place."""
+    """Return (k, place) of the ``counts[k]`` places from ``starts[k]`` on, for each k in turn."""
     owner, number = numbered(xp, counts)
     return owner, starts[owner] + number
 

@@ -104,7 +104,7 @@ def write_product(
         plan.variant, whole,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
-    if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
+    if found is None or found[0] != (A.symmetric, A.csr is None):  # bind again to a new form
         bound = strategy.bind(A, Job(*job))
         found = A.kernels[job] = (A.symmetric, A.csr is None), bound
     prepared, kept = found[1], None

@@ -23,10 +23,10 @@ from lagpu.operations import Product
 
 
 class ProductLaunch(NamedTuple):
-    """A product that has been bound to a matrix: everything that serves the next one like it."""
+    """A product bound to a matrix, to be launched for each vector."""
 
-    #: Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
-    #: memory and the serial of a notification, and the edge counter.
+    #: Takes the vector, the mask, the result, counters, the memory and the serial of a
+    #: notification, the edge counter, and the lists if the kernel has some.
     launch: CheckedLaunch
     counters: int = 3  #: How many counters it needs.
     reset: CheckedLaunch | None = None  #: Clears words and values of the result before.
@@ -35,7 +35,7 @@ class ProductLaunch(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a launch is specialised by, beside its matrix; launches are found by it."""
+    """What a launch on a matrix is specialised by: the key under which it is kept."""
 
     kernel: str  #: One of `STRATEGIES`.
     product: Product
@@ -45,8 +45,8 @@ class Job(NamedTuple):
     iso: bool  #: Whether all sums have one known value, so that none is computed.
     group: int = 0  #: Entries a group, for ``push_virtual``.
     variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
-    #: ``"all"`` if each entry of the matrix is one of a sum, and all sums are wanted; ``"equal"``
-    #: if besides all products are equal, so that the lengths of columns say what they add up to.
+    #: ``"all"`` if all sums are wanted and take every entry of the matrix; ``"equal"`` if also all
+    #: products are equal, so that a sum follows from the length of its column.
     whole: str = ""
 
 
@@ -56,16 +56,16 @@ class Strategy(NamedTuple):
     name: str  #: What authors and policies call it.
     kernel: str  #: The kernel's name, in a file of ``kernels/spmv/``.
     bind: Callable[[CscMatrix, Job], ProductLaunch]  #: Binds the kernel for a job.
-    #: For each array that the kernel reads or writes only in part: the count which the bytes are
-    #: proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
-    #: elements for each. Arrays that are not named count whole.
+    #: For each array that the kernel moves only in part: what its bytes are proportional to
+    #: (``edges`` looked at, entries ``in`` the vector or ``out``), and how many elements for each.
+    #: All other arrays count whole.
     traffic: Mapping[str, tuple[str, float]]
     #: Whether sums are made by atomics, in the type of the sum and not in that of the output.
     atomic: bool = False
-    any_order: bool = False  #: Whether `any` is made so too.
-    #: Whether it needs the form of the matrix for its direction; else it goes through any.
+    any_order: bool = False  #: Whether atomics choose the value of `any` too.
+    #: Whether it needs the matrix in the form of its direction; else either form will do.
     needs_form: bool = True
-    #: Whether it looks at every entry of a column, also where the first hit is the sum.
+    #: Whether it looks at every entry of a column, even if the first hit is the sum.
     whole: bool = False
     #: Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
     variants: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def _arrays(form: CscMatrix, job: Job) -> dict[str, Any]:
     return {"col_ptr": form.col_ptr, "row_idx": form.row_idx, **values}
 
 
-# Grids of a pull, as often as they are resident: each thread block more adds to the same counters.
+# Thread blocks of a pull, over those that are resident at once: more would contend for counters.
 _PULL_WAVES = 2
 
 
@@ -196,7 +196,7 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
 
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
-    """Whether a single product is a whole sum and needs no matrix value, so that rows may move."""
+    """Whether one product is the sum and needs no matrix value, so that rows may be reordered."""
     if job.iso:
         return True
     semiring = job.product.semiring
@@ -267,7 +267,7 @@ def sums_every_entry(product: Product) -> bool:
 
 
 def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> str:
-    """Return `Job.whole` of a pull for all outputs, whose sums have no known value."""
+    """Return `Job.whole` of a pull for all outputs whose sums are not known beforehand."""
     if u.form != "full" or not sums_every_entry(product):
         return ""
     if _has_equal_products(A, u, product):
@@ -276,7 +276,7 @@ def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> str:
 
 
 def _has_equal_products(A: CscMatrix, u: VectorStore, product: Product) -> bool:
-    """Whether a length times a product is what so many of it add up to, bit for bit."""
+    """Whether all products are equal, and adding n of them is n times one, bit for bit."""
     semiring, flip = product.semiring, product.flip
     reads_u, reads_a = semiring.multiply.reads if flip else semiring.multiply.reads[::-1]
     if semiring.monoid.name != "plus" or (reads_u and u.values is not None):

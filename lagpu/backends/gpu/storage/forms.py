@@ -169,7 +169,7 @@ def transpose(
     A: CscMatrix, what: str = "transpose",
     remedy: str = "Use A.T in a product instead of A.T.new().", rows_rise: bool = True,
 ) -> CscMatrix:  # fmt: skip
-    """Return ``A'``: entries sorted by row, columns rising, which `rows_rise` says of A's rows."""
+    """Return ``A'``; `rows_rise` says whether rows rise in each column of `A`."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
     shares = _shares(A)
@@ -212,7 +212,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
 
 
 def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
-    """Return the mean out-degree of the vertex to which an edge leads, where hubs count often."""
+    """Return the mean over all edges of the out-degree of the vertex to which the edge leads."""
     device, n = successors.device, successors.shape[1]
     if not successors.nvals:
         return 0.0
@@ -257,7 +257,7 @@ def _are_same(device: Device, x: Array, y: Array) -> bool:
 
 
 def _are_equal(device: Device, x: Array, y: Array) -> bool:
-    """Whether two arrays of one length and type have equal numbers; CuPy would compile for it."""
+    """Whether two arrays of one length and type are equal, by a kernel that is shipped compiled."""
     differences = device.xp.zeros(1, np.uint64)
     run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
     device.launch(run, len(x), len(x), x, y, differences)
@@ -276,7 +276,7 @@ def is_symmetric(A: CscMatrix) -> bool:
 def _is_mirrored(A: CscMatrix, values: Array | None) -> bool:
     """Whether each entry beside the diagonal has a mirror of an equal value.
 
-    Each entry below the diagonal is searched in the column of its row, without more memory.
+    The mirror of each entry below the diagonal is searched; the entries above are only counted.
     """
     value = None if values is None else lookup(values.dtype)
     run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
@@ -306,7 +306,7 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     if is_symmetric(A):
         return A
     if A.csr is None:
-        A.csr = transpose(A, "rows of the matrix", "")  # an error names no transpose
+        A.csr = transpose(A, "rows of the matrix", "")
     return A.csr
 
 

@@ -53,7 +53,7 @@ def bits(array: Array) -> Array:
 
 
 def comparable(device: Device, array: Array) -> Array:
-    """Return the values in a type in which CuPy computes exactly: it takes small FP32 for 0."""
+    """Return the values in a type in which CuPy computes exactly: it flushes small FP32 to 0."""
     return _resized(device, array, FP64) if array.dtype == np.float32 else array
 
 
@@ -180,7 +180,7 @@ class Counters:
     def _fresh(self, count: int) -> list[Array]:
         blocks = self._blocks.setdefault(count, [])
         for block, arrays in blocks:
-            # held by the list, by this loop, and by the question
+            # references: of the list, of this loop, of getrefcount
             if all(sys.getrefcount(one) == 3 for one in arrays):
                 block.fill(0)
                 return arrays.copy()
@@ -215,8 +215,8 @@ class CscMatrix:
         self.multiplied = False  #: whether a product has run with it
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
-        self.facts: dict[str, Any] = {}  #: what was computed of the matrix
-        self.stamp = next(STAMPS)  #: another number whenever a workspace was dropped
+        self.facts: dict[str, Any] = {}  #: properties that were computed, by name
+        self.stamp = next(STAMPS)  #: changes whenever a workspace is dropped
 
     @property
     def number(self) -> Any:
