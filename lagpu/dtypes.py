@@ -127,6 +127,19 @@ def unify(a: DType, b: DType) -> DType:
     return a if a is b else lookup(np.promote_types(a.numpy, b.numpy))
 
 
+def as_array(values: Any) -> np.ndarray[Any, Any]:
+    """Return values as an array, of UINT64 if only that has all of these whole numbers.
+
+    NumPy rounds a list of them to FP64 if a smaller one is among them.
+    """
+    array = np.asarray(values)
+    if array.dtype == np.float64 and not hasattr(values, "dtype") and (array >= 2.0**63).any():
+        listed = np.asarray(values, object)
+        if all(isinstance(x, int | np.integer) for x in listed.flat) and listed.min() >= 0:
+            return listed.astype(np.uint64)
+    return array
+
+
 def cast(values: Any, dtype: DType) -> Any:
     """Return an array or NumPy scalar cast as GraphBLAS casts.
 

@@ -18,7 +18,7 @@ from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_observer, current_recorder, queue
-from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
+from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, as_array, cast, lookup, unify
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -337,7 +337,7 @@ def integer_array(array: Any, what: str) -> Any:
             raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
     if array.dtype == np.uint64:  # with INT64 and UINT64, NumPy computes in floats
-        array = array.astype(np.int64)
+        array = array.clip(max=2**63 - 1).astype(np.int64)
     return array
 
 
@@ -366,7 +366,7 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
         kind = lookup(dtype) if dtype is not None else scalar_dtype(values, INT64, what)
         return scalar_value(values, kind, what, now=True), kind
     on_device = hasattr(values, "__cuda_array_interface__")
-    array = values if on_device else np.asarray(values)
+    array = values if on_device else as_array(values)
     if array.shape != (count,):
         raise errors.DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
     given = lookup(array.dtype)
@@ -651,7 +651,7 @@ def _bounds(indices: Any) -> tuple[int, int]:
 
 def _extent(low: int, bound: int, size: int | None, what: str) -> int:
     high = bound - 1
-    n = bound if size is None else as_size(size, what)
+    n = as_size(max(bound, 0) if size is None else size, what)
     if low < 0 or high >= n:
         raise outside(what, low if low < 0 else high, n)
     return n

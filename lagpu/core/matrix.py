@@ -17,7 +17,7 @@ from lagpu.core.hints import is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import MatrixIndex, TransposedMatrix
-from lagpu.dtypes import INT64, lookup
+from lagpu.dtypes import INT64, as_array, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Assign, Descriptor, Extract, ExtractElement, ReduceRows, Statement
@@ -218,7 +218,7 @@ class Matrix(Collection, MatrixOperand):
         dtype, **where
             As in `from_coo`: ``like``, ``backend`` and ``name``.
         """
-        array = np.asarray(values)
+        array = as_array(values)
         if array.ndim != 2:
             raise DimensionMismatch(
                 f"from_dense: the array is {array.ndim}-D, not 2-D. "

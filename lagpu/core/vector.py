@@ -20,7 +20,7 @@ from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer, current_recorder
 from lagpu.core.views import Gather, IndexExpr, SelectionMatrix, VectorIndex
-from lagpu.dtypes import INT64, DType, cast, lookup
+from lagpu.dtypes import INT64, DType, as_array, cast, lookup
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
 from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
@@ -127,7 +127,7 @@ class Vector(Collection):
         place = backends.choose(like, backend)
         array = arguments.array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
-            array = np.asarray(array)
+            array = as_array(array)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
         size = int(array.size)

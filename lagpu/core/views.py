@@ -16,7 +16,7 @@ from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
 from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
 from lagpu.core.recorder import current_recorder, flush, why_unreadable
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, DType, as_array
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import all_distinct, distinct
@@ -430,7 +430,7 @@ def _number_assignment(
 
 def _from_array(array: Any, like: Any, indices: Any) -> Any:
     """Return a list or an array for the part `indices` of an object, where that lives."""
-    dense = np.asarray(array)
+    dense = as_array(array)
     if dense.ndim == 0:
         return dense[()]
     fits = (1, 2) if indices is None else (max(1, IndexExpr(like, indices).ndim),)

@@ -13,7 +13,7 @@ from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import array_in, binary_operator
-from lagpu.dtypes import BOOL, FP32, FP64, lookup
+from lagpu.dtypes import BOOL, FP32, FP64, as_array, lookup
 from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
@@ -287,7 +287,7 @@ def _is_itself(name: Any) -> bool:
 
 
 def _weights(values: Any, count: int, what: str) -> Array:
-    found = np.asarray(values)
+    found = as_array(values)
     if found.dtype.kind == "O":
         found = np.array([np.nan if value is None else value for value in found.tolist()])
     if found.ndim == 0:

@@ -17,6 +17,7 @@ from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
+from lagpu.dtypes import as_array
 from lagpu.errors import DimensionMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
 from lagpu.host.files import os_errors_named, probe, replacing
@@ -342,6 +343,7 @@ def read_vector(
         raise FileFormatError(f"read: {file.name} has no entry.")
     try:
         indices = np.fromiter((k for k, _ in found), object if ids else np.int64, len(found))
-        return indices, np.array([x for _, x in found], object if texts else None)
+        values = [x for _, x in found]
+        return indices, np.array(values, object) if texts else as_array(values)
     except OverflowError:
         raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None

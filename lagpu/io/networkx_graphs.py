@@ -15,7 +15,7 @@ from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.dtypes import lookup
+from lagpu.dtypes import as_array, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
 from lagpu.io import reading
@@ -126,7 +126,7 @@ def _require_graph(G: Any) -> None:
 def numbers(values: list[Any], name: Any) -> Array:
     """Return the values of an edge attribute as an array of numbers, or raise `DomainMismatch`."""
     try:
-        found = np.array(values) if values else np.zeros(0, np.int64)
+        found = as_array(values) if values else np.zeros(0, np.int64)
     except ValueError:  # lists of several lengths
         found = np.array(None)
     if found.ndim != 1 or found.dtype.kind not in "biuf":
@@ -340,7 +340,7 @@ def _weights_of(G: Any, name: str) -> Array | None:
         return None
     try:
         texts = (1 if x is None else x for x in found)
-        values = np.array([reading.number(x.encode()) if isinstance(x, str) else x for x in texts])
+        values = as_array([reading.number(x.encode()) if isinstance(x, str) else x for x in texts])
     except (ValueError, OverflowError):
         values = np.array([], object)
     if values.dtype.kind not in "biuf":
