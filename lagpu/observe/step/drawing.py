@@ -440,8 +440,8 @@ class GraphDrawing:
             if p is not None and p.matrix == self._name:
                 caption += f"; orange arrows: from {p.vector} to {step.output}"
         self._vertices(canvas, step, state)
-        for k, line in enumerate(caption.split("; ")):
-            canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), line, 15, look.MUTED)
+        for k, part in enumerate(caption.split("; ")):
+            canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
         return canvas.svg(f"The graph of {self._name}; {caption}. {step.words}")
 
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
