@@ -421,7 +421,7 @@ class GraphDrawing:
         if A is None or A.shape != (self._n, self._n):
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
-        canvas.grow_to(_WIDTH, _HEIGHT + 26)
+        canvas.grow_to(_WIDTH, _HEIGHT + 45)
         tails, heads = A.to_coo()[:2]
         flows = tails, heads
         dropped = used = np.zeros(len(tails), bool)
@@ -440,7 +440,8 @@ class GraphDrawing:
             if p is not None and p.matrix == self._name:
                 caption += f"; orange arrows: from {p.vector} to {step.output}"
         self._vertices(canvas, step, state)
-        canvas.words((_WIDTH / 2, _HEIGHT + 13), caption, 15, look.MUTED)
+        for k, part in enumerate(caption.split("; ")):
+            canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
         return canvas.svg(f"The graph of {self._name}; {caption}. {step.words}")
 
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:

@@ -230,6 +230,8 @@ def test_the_graph_stands_beside_the_matrix(page):
         False,
     ] * 5 + [True]
     assert "filled: entries of levels<" in sections(page)[1]
+    for line in caption.split("; "):  # one line of both is wider than the picture
+        assert f">{line}</text>" in sections(page)[2]
 
 
 def test_a_graph_shows_what_a_product_touches(A):
