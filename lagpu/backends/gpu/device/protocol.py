@@ -369,6 +369,7 @@ class Device(Protocol):
 
     def hold(self, cycles: int) -> None:
         """Let the device wait while Python launches what follows, so that no time is Python's."""
+        return
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager: a profiler shows by `name` what is launched inside."""
