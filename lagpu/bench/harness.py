@@ -47,10 +47,6 @@ _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
 _PART = 1 << 21  # numbers of an array that are digested together
 _TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
 _WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
-_WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
-  const long long begin = clock64();
-  while (clock64() - begin < cycles) {}
-}"""
 
 
 class Sample(NamedTuple):
@@ -144,13 +140,11 @@ class Clock:
         self.backend, self._repeats, self._walls = backend, repeats, walls
         self._enough_ms = enough_ms
         self._devices = [] if backend is None else devices_of(backend)
-        xp = self._devices[0].xp if self._devices else np
-        self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
 
     @property
     def has_device(self) -> bool:
         """Whether `queued` can measure the device time."""
-        return self._wait is not None
+        return bool(self._devices) and self._devices[0].xp is not np
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
@@ -191,10 +185,9 @@ class Clock:
     def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
         """Run a search once behind a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
-        assert self._wait is not None
         for device in self._devices:
             with device.alone():
-                self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
+                device.hold(_WAIT_CYCLES)
         of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
             result = search()

@@ -41,6 +41,7 @@ _LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
 #: Most times are those of kernels, which differ little from run to run; the turns show how much.
 _CLOCK = functools.partial(Clock, repeats=3, walls=1, enough_ms=200.0)
+_OF_KERNELS = functools.partial(Clock, repeats=3, enough_ms=20.0)
 #: The counter of energy moves some ten times a second: searches are repeated for so long, from one
 #: move to another, but not for ever where it stands still.
 _SECONDS, _STILL = 0.5, 1.0
@@ -111,7 +112,7 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
         A = placed_on(A, place)
         found = searched(tested, A, runner.mode, variant.output, before)
         search = functools.partial(ALGORITHMS[variant.output], A)
-        return found._replace(kernel_ms=_kernel_ms(tested, _CLOCK(place), found.mode, search))
+        return found._replace(kernel_ms=_kernel_ms(tested, _OF_KERNELS(place), found.mode, search))
     name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
     if tested.host.facts.entries > most:
         raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")

@@ -11,6 +11,7 @@ import pytest
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.grid.systems import SYSTEMS
+from lagpu.generators import is_spec
 from lagpu.papers.experiments import PAPERS, experiments_of, paper_of
 from lagpu.papers.run import Request, run
 
@@ -148,6 +149,10 @@ def test_reports_are_of_the_experiments_of_today():
             names = {x.name for x in experiment.variants}, {x.name for x in experiment.graphs}
             rows = {(row["variant"], row["graph"]) for row in part["rows"]}
             assert all(x in names[0] and y in names[1] for x, y in rows), (file, rows)
+            why = {graph.name: graph.why for graph in experiment.graphs}
+            for row in part["rows"]:  # not on a stand-in that is another one today
+                known = (why[row["graph"]], "size only") if is_spec(row["made_from"]) else ""
+                assert row["stand_in"].startswith(known), (file, row["graph"])
 
 
 def test_the_commits_of_reports_are_in_the_history():

@@ -51,6 +51,12 @@ class Events:
         self._spare.append(pair)
 
 
+_WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {}
+}"""
+
+
 class EventTimer:
     """A context manager that measures by events on the current stream; see `Timer`."""
 
@@ -563,6 +569,13 @@ class CudaDevice(Device):
 
     def timer(self) -> Timer:
         return EventTimer(self._events)
+
+    def hold(self, cycles: int) -> None:
+        self._wait_cycles((1,), (1,), (np.int64(cycles),))
+
+    @functools.cached_property
+    def _wait_cycles(self) -> Any:
+        return self.xp.RawKernel(_WAIT, "wait_cycles")
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         from cupyx.profiler import time_range

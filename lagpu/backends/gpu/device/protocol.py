@@ -357,6 +357,10 @@ class Device(Protocol):
     def timer(self) -> Timer:
         """Return a context manager that measures device work without waiting for it."""
 
+    def hold(self, cycles: int) -> None:
+        """Let the device wait while Python launches what follows, so that no time is Python's."""
+        return
+
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager: a profiler shows by `name` what is launched inside."""
         return nullcontext()
@@ -689,6 +693,9 @@ class Work:
         )
 
 
+_LAUNCH_CYCLES = 40_000  # some 20 us, longer than Python takes for a kernel between two events
+
+
 class DeviceObserver:
     """Sees the launches and copies of one thread on a device, from `enter` to `leave`.
 
@@ -740,6 +747,7 @@ class DeviceObserver:
             work()
             return
         self._device.load(kernel)
+        self._device.hold(_LAUNCH_CYCLES)
         with self._device.timer() as timer:
             work()
         self.now.kernels.append(timer)

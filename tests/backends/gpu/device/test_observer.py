@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lagpu.backends.gpu.device import protocol
-from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
+from lagpu.backends.gpu.device.cuda import CudaDevice, CudaLaunch, Events, EventTimer
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool
 from lagpu.operations import Apply
@@ -151,6 +151,28 @@ def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
     meter.stop()
     assert device.came == ["checked", "quick"]
     assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
+
+
+def test_a_timed_launch_waits_for_python(device, prepared):
+    """Else the time between the timer's first event and the kernel would be the host's."""
+    order = device.came
+    device.hold = lambda cycles: order.append(f"held {cycles}")
+    timer = device.timer
+    device.timer = lambda: order.append("timer") or timer()
+    prepared(NEW)
+    meter = metered(device)
+    run(meter, lambda: prepared(NEW))
+    meter.stop()
+    prepared(NEW)
+    assert order == ["checked", f"held {protocol._LAUNCH_CYCLES}", "timer", "quick", "quick"]
+
+
+def test_a_gpu_is_held_by_a_kernel_of_one_thread():
+    launches = []
+    device = SimpleNamespace(_wait_cycles=lambda *how: launches.append(how))
+    CudaDevice.hold(device, 7)
+    assert launches == [((1,), (1,), (np.int64(7),))]
+    assert launches[0][2][0].dtype == np.int64
 
 
 def test_another_observer_sees_launches(device, prepared):
