@@ -30,9 +30,9 @@ DENSE_DEGREE = 128.0  #: From this mean degree on a pull without a hit looks at 
 # Cost of pushing an edge, over that of looking at one in a pull, if the vertices found are written
 # as words and if they are listed (H200, 2026-11-23); vertices that a pull looks at in parallel.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
-# The alpha of sums is the vertices over the first number, up to the second: the more vertices, the
-# fewer of a push's atomics find their values in the L2 cache (estimated, 2026-11-28).
-_SUMS_IN_CACHE, _SUMS_ALPHA = 1 << 19, 14.0
+# Vertices up to which the atomics of a push that sums find their values in the L2 cache: it is
+# cheaper than a pull then (zoo on an H100, 2026-11-28).
+_SUMS_IN_CACHE = 1 << 19
 # Edges that a pushed edge of a Kronecker graph newly reaches, as a share of the mean out-degree of
 # the vertices that edges lead to (2026-11-26).
 _FOUND_BEHIND = 0.3
@@ -90,11 +90,11 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
     with 30 delaunay20 takes 3.1 ms, not 2.3. If few vertices have many edges alpha is less, since
     few warps do all of a pull's work.
 
-    A pull that `sums` looks at all edges: alpha is the cost of a pushed edge alone. A `wide` push
-    writes what it finds as words, so it does not wait for the counter of a list.
+    A pull that `sums` looks at all edges, and has an alpha of its own. A `wide` push writes what it
+    finds as words, so it does not wait for the counter of a list.
     """
     if sums:
-        return max(1.0, min(n / _SUMS_IN_CACHE, _SUMS_ALPHA))
+        return 2.0 if degree >= DENSE_DEGREE else 1.0 if n < _SUMS_IN_CACHE else 14.0
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))

@@ -93,13 +93,13 @@ def test_semirings_and_types(place, op, dtype, out, kind):
 def test_lists_are_pulled_twice_in_a_search(place, monkeypatch):
     """What is in shared memory is of one frontier, and lists use that memory too."""
     monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1)  # push if a level is not all
-    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # and pull the next one
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # and pull again
     n = 1023
     rows, cols = edges(n, False)
     A, B = (Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=b) for b in (place, "cpu"))
     with lagpu.trace() as t:
         found = algorithms.count_shortest_paths(A, 0)
-    assert directions(t)[:3] == ["pull", "push", "pull"]
+    assert directions(t)[:3] == ["pull", "pull", "pull"]
     assert same(found, algorithms.count_shortest_paths(B, 0))
 
 

@@ -9,6 +9,7 @@ from searches import levels_and_paths, levels_behind, start, twice
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
+from lagpu.backends.gpu.fused import search_grid
 
 INDEX = OFFSET = 4  # bytes of small matrices
 PLACE = 8 + OFFSET  # a vertex in a list: its number, its edges and where they begin
@@ -59,7 +60,8 @@ def test_one_block_alone_has_its_lists_in_shared_memory(place):
     assert products[1].bytes == alone[0] + 2 * PLACE  # the first levels are not
 
 
-def test_values_that_are_carried_and_those_that_are_assigned(place):
+def test_values_that_are_carried_and_those_that_are_assigned(place, monkeypatch):
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 14.0)  # pull from the hub
     n = 64
     A = generators.star(n, backend=place)
 
