@@ -224,9 +224,9 @@ def reached(targets: list[int], paths: Any) -> Any:
     return ends
 
 
-def is_directed(A: Matrix) -> bool:
-    """Return True if the pattern of `A` is not symmetric."""
-    return not A.apply("one").new().is_symmetric
+def is_directed(A: Matrix, weight: bool = False) -> bool:
+    """Return True if the pattern of `A`, or with `weight` its values, are not symmetric."""
+    return not (A if weight else A.apply("one").new()).is_symmetric
 
 
 def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=False") -> None:
@@ -462,7 +462,7 @@ def betweenness_centrality(
         Whether a path leads through its own ends.
     directed : bool, optional
         If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
-        default True if the pattern is not symmetric.
+        default True if the pattern, or with `weight` a length, is not symmetric.
     sources : int or list of int, optional
         Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
     targets : int or list of int, optional
@@ -527,6 +527,7 @@ def betweenness_centrality(
         require_reverses(A, False, "one_degree=True")
         total = _of_folded(A, endpoints, batch, pieces)
     elif weight:
+        directed = is_directed(A, weight) if directed is None else directed
         total = _weighted_sum(require_above_0(A), chosen, endpoints, ends)
     else:
         (total,) = _sums(A, chosen, endpoints, batch, pieces, targets=ends)
@@ -720,7 +721,7 @@ def edge_betweenness_centrality(
     """
     chosen, ends = sample(A, k, seed, sources), some_targets(A, k, targets)
     require_reverses(A, directed)
-    directed = is_directed(A) if directed is None else directed
+    directed = is_directed(A, weight) if directed is None else directed
     if weight:
         A = require_above_0(A)
     flow = Matrix(FP64, *A.shape, like=A, name="betweenness")

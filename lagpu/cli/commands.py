@@ -658,7 +658,7 @@ def bc(
             error=found[2],
             normalized=how["normalized"],
             endpoints=how["endpoints"],
-            directed=is_directed(A),
+            directed=is_directed(A, weight),
             weight=weight,
             **subset,
         )

@@ -144,7 +144,7 @@ class Call:
             if isinstance(y, tuple):  # indices and values
                 found[x] = Vector.from_coo(*y, size=A.nrows, like=A, name=x)
         if any(x.name == "directed" for x in self.parameters):
-            found["directed"] = is_directed(A)
+            found["directed"] = is_directed(A, bool(values.get("weight")))
         return found
 
     def checker(self, values: dict[str, Any]) -> Algorithm | None:

@@ -144,7 +144,7 @@ def settled(top: Top, edges: reading.Extent, name: str, options: Options) -> tup
     """Return (vertices, the edge of the first line or none) for the extent of all other edges."""
     found, n = Edges.join([]), None
     if top.first:
-        n = _header(top.first, edges, name, options)
+        n = _header(top, edges, name, options)
         if n is None:
             own = _width(top.first)
             if own not in (0, top.width):  # the first line is an edge, so the others are not
@@ -155,14 +155,17 @@ def settled(top: Top, edges: reading.Extent, name: str, options: Options) -> tup
     return max(top.nodes or 0, n or 0, 1 + max(edges.top), 1 + found.largest()), found
 
 
-def _header(first: bytes, edges: reading.Extent, name: str, options: Options) -> int | None:
+def _header(top: Top, edges: reading.Extent, name: str, options: Options) -> int | None:
     """Return n if the first line is a header ``n m``, else None."""
+    first = top.first
     # Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
     header, tokens = options.header, first.split(None, 3)
     if header is False:
         return None
     sizes = [int(token) for token in tokens if token.isdigit() and len(token) < 17]
     sizes = sizes if len(sizes) == len(tokens) else []
+    if header is None and sizes and sizes[0] < (top.nodes or 0):
+        return None  # but a vertex of those that a comment counts
     (sources, targets), largest, count = edges.top, max(edges.top), edges.size
     if len(sizes) == 2 and sizes[1] == count:
         n = sizes[0]
@@ -676,4 +679,7 @@ def dump(
     kind, n = "weighted" if len(columns) == 3 else "unweighted", max(csc.nrows, csc.ncols)
     file.write(head.format(n=n, m=len(columns[0]), kind=kind, names=names).encode())
     columns[:2] = [ends + first for ends in columns[:2]]
+    if not head and len(columns) == 2:  # the first line must be no header `n m`
+        skipped = int(np.argmax(columns[1] != len(columns[1]) - 1))
+        columns = [np.roll(column, -skipped) for column in columns]
     reading.write_rows(file, columns, separator, prefix)

@@ -163,6 +163,18 @@ def test_wrong_targets(backend):
         betweenness_centrality(A, targets=[0], one_degree=True)
 
 
+def test_lengths_that_differ_by_direction_are_those_of_a_directed_graph(backend):
+    """Although each edge has a reverse."""
+    edges = [(0, 1, 1), (1, 0, 5), (1, 2, 1), (2, 1, 5), (2, 0, 1), (0, 2, 5)]
+    A, G = matrix(3, edges, backend, weights="whole"), nx.DiGraph()
+    G.add_weighted_edges_from(edges)
+    wanted = nx.betweenness_centrality(G, weight="weight", normalized=False)
+    found = betweenness_centrality(A, weight=True, normalized=False)
+    assert found.to_dict() == wanted
+    wanted = nx.edge_betweenness_centrality(G, weight="weight", normalized=False)
+    assert edge_numbers(edge_betweenness_centrality(A, weight=True, normalized=False)) == wanted
+
+
 def test_what_is_refused(backend):
     A = matrix(3, [(0, 1, 1), (1, 2, 0)], backend, weights="whole")
     for search in (betweenness_centrality, edge_betweenness_centrality):

@@ -126,6 +126,18 @@ def test_any_floating_point_number_comes_back_or_is_refused(tmp_path, suffix, fo
 
 
 @EVERY
+def test_a_first_edge_is_no_header(tmp_path, suffix, form):
+    """As ``5 3`` before three edges between smaller vertices."""
+    library(form)
+    ends = ([5, 0, 1, 2], [3, 4, 4, 4]), ([5, 1, 2, 3], [3, 5, 5, 5]), ([2, 5, 0, 1], [3, 3, 4, 4])
+    for rows, cols in ends:
+        A, path = matrix(6, rows, cols), tmp_path / f"a{suffix}"
+        if "directed" in form.holds:
+            write(A, path)
+            assert entries(read_cpu(path)) == entries(A)
+
+
+@EVERY
 def test_a_stored_false_is_no_true(tmp_path, suffix, form):
     library(form)
     A, path = matrix(2, [0, 1], [1, 0], [True, False]), tmp_path / f"a{suffix}"

@@ -14,12 +14,14 @@ LOST = {
 
 def row(form):
     suffixes = ", ".join(f"`{suffix}`" for suffix in form.suffixes)
-    lost = ", ".join(text for name, text in LOST.items() if name not in form.holds)
+    lost = [text for name, text in LOST.items() if name not in form.holds]
+    if {"values", "infinite"} & form.holds == {"values"}:
+        lost.append("infinities, NaN")
     return [
         form.name,
         suffixes,
         "" if form.magic else "`.gz`",
-        lost,
+        ", ".join(lost),
         "yes" if "renumber" in form.heeds else "",
         f"`lagpu[{form.extra}]`" if form.extra else "",
     ]
