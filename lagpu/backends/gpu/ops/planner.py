@@ -114,10 +114,10 @@ def delta_of(sums: bool) -> float:
     """Return delta: a search pulls only if its next frontier may have 1 / delta of the edges left.
 
     The estimate is that edges grow as they did last (`grows` in search/grid_push.cuh). After a pull
-    it pushes again if 2 delta times what it found is less than what may still be found. Pulls that
+    it pushes again if delta times what it found is less than what may still be found. Pulls that
     add up look at all edges, whatever they find.
     """
-    return NO_DELTA if sums else 4.0
+    return NO_DELTA if sums else 8.0
 
 
 def gamma_of(alpha: float, degree: float, behind: float) -> float:

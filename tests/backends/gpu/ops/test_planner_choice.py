@@ -103,7 +103,7 @@ def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
 
 
 def test_only_searches_that_add_nothing_up_ask_how_a_frontier_grows():
-    assert (planner.delta_of(sums=False), planner.delta_of(sums=True)) == (4.0, planner.NO_DELTA)
+    assert (planner.delta_of(sums=False), planner.delta_of(sums=True)) == (8.0, planner.NO_DELTA)
 
 
 def test_long_searches_never_push_into_words():

@@ -100,8 +100,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   LG_SHARED(Course, course, 1);
   if (block_thread() == 0) {
     block->words = block->count = block->there = 0;
-    course->unexplored[1] = f32(nvals_a);
-    course->edges[1] = 0;
+    course->unexplored[1] = course->unexplored[2] = f32(nvals_a);
   }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -184,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   const bool symmetric = out_ptr == in_ptr;
   while (now.found && depth != times && !now.stops) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
-    f32 unexplored = course->unexplored[turn % 2 ^ 1] - (listed ? f32(now.edges) : 0);
+    f32 unexplored = course->unexplored[(turn + 2) % 3] - (listed ? f32(now.edges) : 0);
     // Of levels that one block searched alone the last is counted: fewer may be left then.
     const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
                               : left_to_find(s, symmetric, num_targets, now.found, now.edges);
@@ -196,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
         (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
          : pushed            ? f32(now.found) * gamma <= unexplored
                              : f32(now.found) * beta < f32(n) ||
-                                   (!LG_SUM && f32(now.found) * 2 * delta < f32(left_now)))) {
+                                   (!LG_SUM && in_vain(now.found, left_now, n, delta)))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
@@ -205,8 +204,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     }
     if (block_thread() == 0) {
       course->left[turn % 2] = left_now;
-      course->unexplored[turn % 2] = unexplored;
-      if (!LG_SUM) course->edges[turn % 2] = listed ? f32(now.edges) : 0;
+      course->unexplored[turn % 3] = unexplored;
     }
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
@@ -220,8 +218,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       now.found = 0;
       break;
     }
-    const bool wide =
-        listed && (LG_SUM || grows(course->edges[turn % 2 ^ 1], active, unexplored, delta));
+    const bool wide = listed && (LG_SUM || grows(*course, turn, active, unexplored, delta));
     if (listed && !returns &&
         (LG_RULE == kByEdges ? wide && active * alpha > unexplored
                              : pulls_by_rule(now.found, unvisited, n, alpha, false))) {

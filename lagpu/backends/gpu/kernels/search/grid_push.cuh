@@ -16,20 +16,28 @@ enum Makes : u32 { kMakesLists, kMakesWords, kUnassigned };
 // A push of more edges than such a part of all vertices leaves its assignments.
 const f32 kLeavesFrom = 8;
 
-// What a turn knows, in shared memory, since the compiler would spill registers for it. Of each
-// pair the turn before has the other one.
+// A part 1 / kManyLeft of all vertices is many to look for; a pull of fewer takes microseconds.
+const f32 kManyLeft = 32;
+
+// What a turn knows, in shared memory, since the compiler would spill registers for it. Of `left`
+// the turn before has the other one, of `unexplored` the two turns before.
 struct Course {
   u32 makes;          // what the push makes
   u32 left[2];        // vertices that may still be found
-  f32 unexplored[2];  // edges of vertices that have been in no list
-  f32 edges[2];       // of the frontier, 0 where they were not counted
+  f32 unexplored[3];  // edges of vertices that have been in no list
 };
 
 // Whether so many frontier edges have grown so much since the turn before that a part 1 / delta of
 // the unexplored edges may leave the next frontier. Where they have not, as on a mesh, a pull looks
 // at most of its edges in vain. The growth is not known after a turn that counted no edges.
-LG_DEVICE bool grows(f32 before, f32 edges, f32 unexplored, f32 delta) {
+LG_DEVICE bool grows(const Course& course, u32 turn, f32 edges, f32 unexplored, f32 delta) {
+  const f32 before = course.unexplored[(turn + 1) % 3] - course.unexplored[(turn + 2) % 3];
   return edges * edges * delta > unexplored * before;
+}
+
+// Whether a pull has found few of the vertices that were left, and these are many.
+LG_DEVICE bool in_vain(u32 found, u32 left, i64 n, f32 delta) {
+  return f32(found) * delta < f32(left) && f32(left) * kManyLeft > f32(n);
 }
 
 // What a push of so many edges makes. Words of very many edges have several vertices each, whose
