@@ -179,7 +179,7 @@ def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
         have += found.write(part)
     data = found.getvalue()
     if data and not data.endswith(b"\n") and not reading.is_binary(data[: 1 << 16]):
-        del data  # of which `found` would make a copy
+        del data  # `found` would make a copy of it
         found.write(b"\n")
         data = found.getvalue()
     return data

@@ -242,7 +242,7 @@ def columns_of(
     """Return the columns of whole lines as pyarrow reads them, or None for what others must read.
 
     Those are lines that pyarrow refuses, or might read otherwise. The columns are INT64 or FP64; of
-    a table with `width` columns and maybe quotes only the `places` are returned, of which the first
+    a table with `width` columns and maybe quotes only the `places` are returned; the first
     two are of a `kind`, as pyarrow has it if that is "string".
     """
     stop, texts = len(data) if stop is None else stop, kind == "string"

@@ -159,7 +159,7 @@ def sentence(claim: Claim, rows: Sequence[Row]) -> str:
     """Return whether a claim of a paper held, with our figures and the paper's; "" without any."""
     # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`. Rows that do not run by what the paper
     # proposes, or on graphs that have only the size of the paper's, judge nothing; they are shown
-    # where there are no others. A claim of a machine that nobody here has cannot be judged.
+    # where there are no others. A claim of another machine cannot be judged.
     given = {name: x for name, x in claim.items() if name not in ("says", "paper", "machine")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
