@@ -75,14 +75,20 @@ def print_lines(lines: Mapping[str, str]) -> None:
 
 def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) -> None:
     """Print which files the options of a command have written; on stderr if stdout is JSON."""
-    job = launched()
     for option, file in files.items():
-        if file is None or (job is not None and job.rank > 0):
-            continue
-        if as_json:
-            print(plain(f"lagpu: {option}: wrote {file}"), file=sys.stderr)
-        else:
-            show(f"{option}: wrote {file}")
+        if file is not None:
+            note(f"{option}: wrote {file}", on_stderr=as_json)
+
+
+def note(text: str, *, on_stderr: bool = True) -> None:
+    """Print a line, in one of the processes of a job."""
+    job = launched()
+    if job is not None and job.rank > 0:
+        return
+    if on_stderr:
+        print(plain(f"lagpu: {text}"), file=sys.stderr)
+    else:
+        show(text)
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:

@@ -193,6 +193,8 @@ class Command:
         """Write a result to a file; return whether there are both."""
         entries = self.job.vector(result)
         if save is None or entries is None:
+            if save is not None:
+                console.note("--save: there is no result to write.")
             return False
         if isinstance(entries, Matrix):
             io.write(entries, save)

@@ -166,6 +166,13 @@ SAVED = {
 }
 
 
+@pytest.mark.parametrize("command", [["bipartite"], ["run", "bipartite_sides"]])
+def test_it_says_that_there_is_nothing_to_save(run, tmp_path, command):
+    code, _, err = run(*command, "cycle:3", "-b", "cpu", "--save", tmp_path / "sides.txt")
+    assert (code, err) == (0, "lagpu: --save: there is no result to write.\n")
+    assert not (tmp_path / "sides.txt").exists()
+
+
 def test_every_result_of_a_whole_graph_can_be_checked():
     assert SAVED.keys() == WHOLE.keys()
 
