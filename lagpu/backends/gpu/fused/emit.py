@@ -378,7 +378,7 @@ class LoopScalars:
         cls, device: Device, written: list[ops.ScalarValue],
         found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
     ) -> LoopScalars:  # fmt: skip
-        """Return the scalars of statements like those of which all this was found before."""
+        """Return the scalars of statements like others, for which all this was found before."""
         made = cls.__new__(cls)
         made._set(device, written, found, unsure)
         return made

@@ -125,7 +125,7 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
 
     After such a push `alpha` chooses a pull, if each edge finds a vertex of max(degree, 0.3 behind)
     edges. `degree` is the mean; `behind` is the mean out-degree of the vertices that edges lead to,
-    only a part of which counts, since a hub is found once however many edges lead to it. If the
+    a part of it counts, since a hub is found once however many edges lead to it. If the
     found vertices * gamma <= unexplored edges, their words become lists. The last levels of a long
     search would pay for that, so it pushes into lists (docs/design/speed.md).
     """
