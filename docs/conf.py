@@ -106,8 +106,9 @@ def _with_lines(found):
 
 
 class Translator(HTML5Translator):
-    """Let code within text break after a bracket, a slash or a longer name too, not in words."""
+    """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
+    option = re.compile(r"(?<=\w)[:,=](?=[a-z])")  # as in push=merrill,pull=gather
     words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=\w)|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
 
     def visit_entry(self, node):
@@ -130,6 +131,8 @@ class Translator(HTML5Translator):
         if self.protect_literal_text:
             made = "".join(self.body[begin:])
             self.body[begin:] = [made.replace("</span><span", "</span><wbr><span")]
+        elif isinstance(node.parent.parent, nodes.entry):
+            self.body[begin:] = [self.option.sub(r"\g<0><wbr>", x) for x in self.body[begin:]]
 
 
 def _unlink_shapes(app, doctree):
