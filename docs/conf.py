@@ -100,7 +100,7 @@ def _with_lines(found):
     made = ""
     for line in code.split("\n"):
         bare = html.unescape(re.sub(r"<[^>]*>", "", line))
-        indent = len(bare) - len(bare.lstrip())
+        indent = len(bare) - len(bare.lstrip()) if bare.strip() else 0
         made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
     return begin + made + end
 
@@ -108,7 +108,7 @@ def _with_lines(found):
 class Translator(HTML5Translator):
     """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
-    option = re.compile(r"(?<=\w)[:,=](?=[a-z])")  # as in push=merrill,pull=gather
+    option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
     words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=\w)|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
 
     def visit_entry(self, node):
