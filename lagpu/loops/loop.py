@@ -829,7 +829,8 @@ class _HostLevels:
     def __init__(self, levels: Vector | Matrix) -> None:
         *where, values = levels.to_coo()
         self._backend, self._shape = levels.backend, (*levels.shape,)
-        order = np.argsort(values, kind="stable")
+        few = values.astype(np.int16)  # NumPy sorts 16 bits by radix
+        order = np.argsort(few if (few == values).all() else values, kind="stable")
         self.values = values[order]
         self.where = [x[order] for x in where]
         self.lowest, self.deepest = 0, -1

@@ -70,6 +70,16 @@ def test_levels_of_a_search_in_a_block(backend):
     assert sorted(got[-1][0]) == [(0, 1), (1, 29), (1, 31)]
 
 
+def test_levels_beyond_16_bits(backend):
+    n = 2**16 + 2
+    levels = Vector.from_coo(
+        [3, 4, 5], np.array([1, 2**16 + 1, 2**16]), INT32, size=n, backend=backend
+    )
+    here, above = next(iter(sweep(levels)))
+    assert here.to_coo()[0].tolist() == [4]
+    assert above.to_coo()[0].tolist() == [5]
+
+
 def test_nothing_to_sweep(backend):
     for levels in (
         Vector(INT32, 5, backend=backend),
