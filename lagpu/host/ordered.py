@@ -33,6 +33,12 @@ class Graph:
             self.kept["weights"] = self._values.astype(np.float64)
         return self.kept["weights"]
 
+    def rows(self) -> Array:
+        """Return the vertex that each edge leaves, (m,)."""
+        if "rows" not in self.kept:
+            self.kept["rows"] = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.ptr))
+        return self.kept["rows"]
+
     def csr(self, weights: Array | None = None, extra: Array | None = None, to: Any = ()) -> Any:
         """Return the graph for csgraph, with a further vertex n whose edges lead `to` vertices.
 

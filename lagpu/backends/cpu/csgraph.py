@@ -201,27 +201,15 @@ class Steps:
     """
 
     def __init__(self, graph: Graph, order: Array, level: Array) -> None:
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array, eye_array
 
-        r, whole = len(order), graph.ptr.dtype.type
-        self.order, self.level = order, level
-        self.level_of = np.full(graph.n, -2, np.int32)
-        place = np.empty(graph.n, np.int32)
-        place[order], self.level_of[order] = np.arange(r, dtype=np.int32), level
-        degree = np.diff(graph.ptr)[order]
-        ends = np.concatenate([[0], np.cumsum(degree)], dtype=np.int32, casting="same_kind")
-        entry = np.arange(ends[-1], dtype=np.int32)
-        entry += np.repeat(graph.ptr[order] - ends[:-1], degree)
-        to = graph.idx[entry]
-        kept = self.level_of[to] == np.repeat(self.level_of[order] + whole(1), degree)
-        count = np.concatenate([[0], np.cumsum(kept)])[ends] + np.arange(r + 1)
-        ptr = count.astype(np.int32)
-        own = np.zeros(ptr[-1], bool)
-        own[ptr[:-1]] = True  # the diagonal comes first in each row
-        idx = np.empty(ptr[-1], np.int32)
-        idx[own], idx[~own] = np.arange(r, dtype=np.int32), place[to[kept]]
-        self.matrix = csr_array((np.where(own, 1.0, -1.0), idx, ptr), shape=(r, r))
-        self.matrix.sort_indices()
+        r, at = len(order), np.empty(graph.n, np.int32)
+        self.order, self.level, self.level_of = order, level, np.full(graph.n, -2, np.int32)
+        at[order], self.level_of[order] = np.arange(r, dtype=np.int32), level
+        rows = graph.rows()
+        kept = np.flatnonzero(self.level_of[graph.idx] - self.level_of[rows] == 1)
+        ends, ones = (at[rows[kept]], at[graph.idx[kept]]), np.broadcast_to(1.0, len(kept))
+        self.matrix = eye_array(r, format="csr") - csr_array((ones, ends), shape=(r, r))
 
     def solved(self, numbers: Array, *, transpose: bool) -> Array:
         """Return x of ``(I - S) x = b``, or of ``(I - S') x = b``, (r,)."""
