@@ -6,11 +6,14 @@ with a row for each row of the file; ``<!-- pivot FILE index=graph columns=backe
 commit and versions follows.
 """
 
+import functools
 import json
 import re
+import subprocess
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+KERNELS = ("*.cu", "*.cuh", "*.hpp")
 _LINE = re.compile(r"^<!-- (rows|pivot) (\S+) (.*) -->$", re.M)
 _NAMES = {
     "bytes": "GB",
@@ -79,5 +82,18 @@ def _measured(whole, file, link):
     device = machine.get("device") or machine["cpu"]
     if machine.get("threads"):
         device += f", {machine['threads']} threads"
-    when = f"{whole['date'][:10]}{commit}"
+    is_old = commit and machine.get("device") and kernels_changed(whole["commit"])
+    since = "; kernels have changed since" if is_old else ""
+    when = f"{whole['date'][:10]}{commit}{since}"
     return f"[{file}]({link}): {device}, {when}{'; ' if versions else ''}{versions}."
+
+
+@functools.cache
+def kernels_changed(commit):
+    """Return whether kernels have changed since a commit; False where the history lacks it."""
+    asked = ["git", "rev-list", "--count", f"{commit}..HEAD", "--", *KERNELS]
+    try:
+        ran = subprocess.run(asked, cwd=FOLDER.parents[1], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return int(ran.stdout) > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,6 +56,21 @@ def test_every_table_of_a_page_is_printed(page):
     for file in re.findall(r"<!-- (?:rows|pivot) (\S+)", text):
         (link,) = set(re.findall(rf"^\[{file}\]\((.*?)\): ", made, re.M))
         assert (page.parent / link).resolve() == BENCHMARKS / file
+
+
+def test_a_table_says_that_its_kernels_have_changed():
+    """Data of a GPU that are older than the kernels; not data of a CPU, nor of these kernels."""
+    git = ["git", "log", "--format=%H", "-3", "--", *figures.KERNELS]
+    ran = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=False)
+    changes = ran.stdout.split()
+    if len(changes) < 3:
+        pytest.skip("a copy without the history")
+    gpu = {"commit": changes[1], "date": "2026-01-01", "machine": {"device": "a card"}}
+    said = "; kernels have changed since"
+    assert said in figures._measured(gpu, "x.json", "x.json")
+    cpu = gpu | {"machine": {"cpu": "a processor"}}
+    for whole in (cpu, gpu | {"commit": changes[0]}, gpu | {"commit": "0" * 40}):
+        assert "changed" not in figures._measured(whole, "x.json", "x.json")
 
 
 def test_rows_and_pivots_have_the_numbers_of_the_file(tmp_path):
