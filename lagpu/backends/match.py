@@ -68,12 +68,6 @@ class SearchBody(NamedTuple):
             and product.result.name in ("FP64", "FP32", "INT64", "UINT64")
         )
 
-    @property
-    def reads(self) -> tuple[bool, bool]:
-        """Whether the multiplication reads the frontier's values, and the matrix' values."""
-        reads = self.product.semiring.multiply.reads
-        return reads if self.product.flip else reads[::-1]
-
     def overwrites(self, sums: bool) -> list[int]:
         """Return which outputs get values at vertices that a loop leaves in the frontier.
 
@@ -136,7 +130,7 @@ def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.
     matrix, product = operation.matrix, operation.product
     if matrix.shape[0] != matrix.shape[1] or any(s.out is matrix for s in statements):
         return ops.Rejection("the matrix is not square, or the body writes it")
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         return ops.Rejection("the product names a kernel or a policy")
     if desc.accum is not None or not desc.replace or desc.mask is None:
         return ops.Rejection("the product has an accumulator, or no mask with replace")
@@ -291,7 +285,7 @@ def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBod
     f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
     product = multiply.product
     ordered = ORDERED.get(product.semiring)
-    if ordered is None or product.kernel is not None or product.policy is not None:
+    if ordered is None or product.is_named:
         return _NONE
     expected = [
         (f, ops.Descriptor(worse, False, True, None, True), ops.Assign(f)),
@@ -399,7 +393,7 @@ def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
         return "the product and a statement before it write the same vector"
     if any(holds(ops.operands_of(b.operation), s.out) for b in before) and s.out.nvals:
         return "the product's output has entries before the sweep, and the body reads them"
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         return "the product names a kernel or a policy"
     return "the matrix has more than 2**31 rows" if max(A.shape) >= 2**31 else ""
 

@@ -329,7 +329,7 @@ def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rej
         and (add.op, add.left, add.right) == (binary.plus, None, 1)
         and product.semiring.monoid is monoid.plus
         and product.semiring.multiply is (binary.first if product.flip else binary.second)
-        and (product.kernel or product.policy) is None
+        and not product.is_named
     )
     levels: Any = found
     n = delta.size
@@ -376,7 +376,7 @@ def _components(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejec
         gather is True
         and hook is False
         and _carries(product)
-        and (product.kernel or product.policy) is None
+        and not product.is_named
         and body[1].operation.operand is grand
         and {grand.dtype, least.dtype} == {kind}
         and kind.numpy.kind == "i"

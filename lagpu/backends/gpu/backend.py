@@ -26,7 +26,6 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, fill, on_h
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import LagpuError
 from lagpu.host import memory
 
 Array = np.ndarray[Any, Any]
@@ -34,11 +33,10 @@ Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 
 
-def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
-    return named_error(backend.device, error, method)
-
-
-@guarded(_named_error, host=("vector", "vector_set", "nvals"))
+@guarded(
+    lambda backend, error, method: named_error(backend.device, error, method),
+    host=("vector", "vector_set", "nvals"),
+)
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods."""
 

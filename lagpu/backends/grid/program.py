@@ -81,8 +81,8 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
         return "an index of a vector is on one piece alone"
     if not isinstance(operation, emit.PRODUCTS):
         return ""
-    product, position = operation.product, operation.product.semiring.multiply.positional
-    if position == ("j" if product.flip else "i"):
+    position = operation.product.semiring.multiply.positional
+    if operation.product.is_output_index:
         return "each product is the index of the output, which a piece numbers by position"
     by = pieces.partition(operation.operand.size)
     if position and (num_slots(by) != by.size or by.new is not None or by.block % BITS):

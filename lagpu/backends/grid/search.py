@@ -157,7 +157,7 @@ def kind_of(
     body: match.SearchBody, pieces: Pieces, times: int | None, system: systems.System | None = None
 ) -> Kind:
     """Return the kind of a search from its body on handles of the grid."""
-    sends = body.reads[0]  # each part may have one value, but not the same one
+    sends = body.product.reads[0]  # each part may have one value, but not the same one
     ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
     iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
@@ -315,7 +315,7 @@ class PieceSpace:
             looks = sums and space.degree > LONG_SEARCH_DEGREE
             ranks = workspaces.Ranked(None, None, None)
             if looks and body.counts:  # a pull adds up by a table
-                ranks = workspaces.ranked(predecessors, successors, search_grid.RANKED_BYTES)
+                ranks = workspaces.ranked(predecessors, successors, search_grid.COUNT_BYTES)
                 macros |= {} if ranks.idx is None else {"RANKS": "1"}
             near = workspaces.near_words(device, predecessors.shape[0]) if looks else 0
             own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
@@ -324,7 +324,7 @@ class PieceSpace:
         room = search_grid.pull_room(self._block, sums)
         shared = max(room, 4 * (own.get("near", 0) + 1))
         grid = device.max_cooperative_blocks(made, self._block, shared)
-        reads_matrix = not iso and body.reads[1]
+        reads_matrix = not iso and body.product.reads[1]
         unhinted = sums or (reads_matrix and part.values is not None)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
@@ -520,12 +520,11 @@ def _why_no_search(
 def _why_not_here(
     pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None
 ) -> str:
-    multiply = body.product.semiring.multiply
     if system is not None and times is not None:
         return "the number of levels is bounded"
     if system is not None and pieces.partition(body.frontier.shape[0]).block % BITS:
         return "the vertices of a piece do not fill words"
-    if multiply.positional == ("j" if body.product.flip else "i"):
+    if body.product.is_output_index:
         return "each product is the index of the output, which a piece numbers by position"
     if times is not None and not body.assigns_first:
         return "the number of levels is bounded, and the assignments follow the product"
@@ -539,7 +538,7 @@ def _why_not_here(
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
     return (
         match.why_no_search(body)
-        or match.why_no_values(body, body.sums, body.sums or body.reads[0])
+        or match.why_no_values(body, body.sums, body.sums or body.product.reads[0])
         or (lacking and f"a search needs the matrix by rows too, and {lacking}")
     )
 

@@ -123,6 +123,6 @@ def why_no_system_search(body: SearchBody) -> str:
         return "products of a level add up"
     if multiply.positional == "k" and monoid.op.name == "any":
         return ""
-    if multiply.positional or any(body.reads) or not monoid.idempotent:
+    if multiply.positional or any(body.product.reads) or not monoid.idempotent:
         return "the values of the product are neither ones nor predecessors"
     return ""

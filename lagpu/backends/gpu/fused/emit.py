@@ -367,28 +367,18 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
-    def __init__(self, statements: Statements, device: Device) -> None:
-        read = [x for s in statements for x in s.scalars_read]
-        written = distinct(s.out for s in statements if s.writes_scalar)
-        found = distinct([*written, *read])
-        self._set(device, written, found, _unsure(statements, found))
-
-    @classmethod
-    def known(
-        cls, device: Device, written: list[ops.ScalarValue],
-        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
-    ) -> LoopScalars:  # fmt: skip
-        """Return the scalars of statements like others, for which all this was found before."""
-        made = cls.__new__(cls)
-        made._set(device, written, found, unsure)
-        return made
-
-    def _set(
+    def __init__(
         self, device: Device, written: list[ops.ScalarValue],
         found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
     ) -> None:  # fmt: skip
         self._device, self.written, self.all, self.unsure = device, written, found, unsure
         self._out: Array = None  # of the run between `room` and `ran`
+
+    @classmethod
+    def of(cls, statements: Statements, device: Device) -> LoopScalars:
+        written = distinct(s.out for s in statements if s.writes_scalar)
+        found = distinct([*written, *(x for s in statements for x in s.scalars_read)])
+        return cls(device, written, found, _unsure(statements, found))
 
     def room(self) -> Array:
         """Return new room for what a run leaves: the scalars written, and which read failed."""
@@ -471,10 +461,8 @@ def _has_value(operation: ops.Operation, full: set[int]) -> bool:
     if not isinstance(operation, (ops.Apply, ops.Ewise)):
         return False
     there = [id(x) in full for x in operands_of(operation)]
-    return any(there) if getattr(operation, "kind", "") in _UNIONS else all(there)
-
-
-_UNIONS = ("ewise_add", "ewise_union")
+    is_union = getattr(operation, "kind", "") in ("ewise_add", "ewise_union")
+    return any(there) if is_union else all(there)
 
 
 class KernelScalars(Writer):
@@ -647,7 +635,8 @@ class Operands:
         sums = sum(isinstance(s.operation, SUMMED) for s in statements)
         self.scalars = self.scalars_of(scalars, sums, self.params)
         self.before = list(self.scalars.before)
-        self._sizes_held = set() if traced else self._sizes_to_hold()
+        given = statements, until.unchanged, self.size_of, self.most_held
+        self._sizes_held = set() if traced else sizes_to_hold(*given)
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
 
     def new_counters(self, count: int) -> int:
@@ -712,9 +701,6 @@ class Operands:
     def holds(self, x: VectorStore) -> bool:
         """Whether every warp holds the vectors of this size in registers, a lane an index."""
         return self.size_of(x) in self._sizes_held
-
-    def _sizes_to_hold(self) -> set[int]:
-        return sizes_to_hold(self.statements, self.unchanged, self.size_of, self.most_held)
 
     def _held(self, x: VectorStore) -> str:
         """Return the registers of a vector, which are loaded before the loop."""

@@ -46,8 +46,9 @@ from lagpu.operations import RecordedBody, Rejection, Statements, Until
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-_MOST_KERNELS = 64  # launches that a matrix keeps; then it begins again
-RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
+_MOST_KERNELS = 64  # launches and plans that a matrix keeps; one more, and all are made again
+#: Bytes a vertex of the room for a table of counts: 4 for each of them, and 4 more for a flag.
+COUNT_BYTES = 8
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 #: What each search has of its own, before the arrays of its outputs.
 _EACH = (
@@ -197,7 +198,7 @@ def grid_search(
     if why:
         return Rejection(why)
     if rule is None and body.on_places is not None:
-        if len(A.kernels) >= _MOST_KERNELS:  # each record that is gone has left a plan
+        if len(A.kernels) >= _MOST_KERNELS:  # bodies that are gone have left their plans
             A.kernels.clear()
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
     return made
@@ -249,7 +250,7 @@ class _Plan:
         # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
         self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
         # Whether the frontier's values are stored.
-        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.keep = not iso and (self.sums or body.product.reads[0] or self.stops)
         self.ready: tuple[Workspace, CheckedLaunch] | None = None  # of a search without a log
         # Whether a search from one vertex leaves nothing but its outputs, if these were empty.
         self.plain = not (self.stops or self.keep)
@@ -258,7 +259,7 @@ class _Plan:
 def _is_one(body: SearchBody) -> bool:
     """Whether every product of the loop is 1, whatever the frontier."""
     f = body.frontier
-    if body.reads[0] and (f.values is not None or f.number.item() != 1):
+    if body.product.reads[0] and (f.values is not None or f.number.item() != 1):
         return False
     result = iso_result(body.A, f.values is not None, f.number, body.product)
     return result is not None and result.item() == 1  # items: NumPy scalars compare slowly
@@ -342,7 +343,8 @@ class GridSearch(KernelLoop):
             prepared = self._launch(space, log, blank)
             if log is None:
                 plan.ready = space, prepared
-        # whose level is not 0 is taken for no source, to which no edge may lead back
+        # The kernel skips a last level that cannot find anything: not under a rule that the author
+        # names, which shows every level, nor with `added`, where it does not know the source.
         skips = int(not added and (self._rule is None or self._rule.one_way))
         given = [
             excluded, sources, source_values, f.number, source, num_sources, f_values, left_words,
@@ -422,7 +424,7 @@ class GridSearch(KernelLoop):
         looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
         ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
-            ranks = workspaces.ranked(predecessors, successors, RANKED_BYTES)
+            ranks = workspaces.ranked(predecessors, successors, COUNT_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
         shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.plan.sums))
@@ -430,7 +432,7 @@ class GridSearch(KernelLoop):
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
-        reads_matrix = not iso and body.reads[1]
+        reads_matrix = not iso and body.product.reads[1]
         unhinted = self.plan.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
         outputs = [name for k in range(len(body.assignments)) for name in (f"x{k}", f"x{k}_words")]

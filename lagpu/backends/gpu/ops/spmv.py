@@ -31,7 +31,7 @@ SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 
 def choose_selection(product: Product) -> Plan:
     """Return the plan of a product with a selection; there is one kernel for each direction."""
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         raise NotSupported(
             f"{product.kernel or product.policy}: a selection has no such choice. "
             "Leave kernel= and policy= out."
@@ -171,7 +171,7 @@ def _operands_read(product: Product) -> tuple[bool, bool, Any]:
     multiply = product.semiring.multiply
     if multiply.positional or not product.semiring.monoid.idempotent:
         return False, False, None
-    reads_u, reads_a = multiply.reads if product.flip else multiply.reads[::-1]
+    reads_u, reads_a = product.reads
     known = None if reads_u or reads_a else _one_product(product, None, None)
     return reads_u, reads_a, known
 

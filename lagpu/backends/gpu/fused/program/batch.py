@@ -255,7 +255,7 @@ class _Known:
         self._there = [has_number(named[k]) for k in self._asked]
         self.written = [first[id(x)] for x in distinct(s.out for s in statements)]
         self.written = [k for k in self.written if type(named[k]) is VectorStore]
-        made = emit.LoopScalars(statements, device)
+        made = emit.LoopScalars.of(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
         self.scalars_written = len(made.written)
         #: The reads that may find no value: a statement, and which of its scalars.
@@ -283,7 +283,7 @@ class _Kept:
         self.counters, self.device = counters, counters.device
         bare, block = without_numbers(statements), self.device.limits.loop_block
         written = distinct(s.out for s in bare if not s.writes_scalar)
-        scalars = emit.LoopScalars(bare, self.device)
+        scalars = emit.LoopScalars.of(bare, self.device)
         operands = emit.Operands(bare, scalars, written, Until(times=1), block, False, handles)
         operands.once, operands.counted = True, counted
         self.program, self._block = write_program(operands, 0), block
@@ -433,7 +433,7 @@ class Batch(KernelLoop):
             return None
         found = [self._named[k] for k in known.scalars]
         unsure = [(k, self.statements[k].scalars[n]) for k, n in known.unsure]
-        return emit.LoopScalars.known(self.device, found[: known.scalars_written], found, unsure)
+        return emit.LoopScalars(self.device, found[: known.scalars_written], found, unsure)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any

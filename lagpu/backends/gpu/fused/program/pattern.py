@@ -63,7 +63,7 @@ def _why_not_within(s: Statement) -> str:
     fills = isinstance(operation, (ops.Multiply, ops.AssignScalar))
     if fills and (desc.mask is None or desc.complement):
         return f"{method(s)} is not at the entries of a mask"
-    if isinstance(operation, ops.Multiply) and (operation.product[-2:] != (None, None)):
+    if isinstance(operation, ops.Multiply) and operation.product.is_named:
         return "the product names a kernel or a policy"
     return why_not_on_entries(s, None, (ops.Assign,)) or why_not_anywhere(s)
 

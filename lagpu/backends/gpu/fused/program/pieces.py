@@ -117,8 +117,7 @@ class PieceOperands(emit.Operands):
 
     def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
         """See `Operands`: the ghost of the whole vector, by slots."""
-        reads = product.semiring.multiply.reads
-        line, ghost = self._send(u, reads[0] if product.flip else reads[1])
+        line, ghost = self._send(u, product.reads[0])
         numbering = self._numberings[self.size_of(u)]
         return [line], ghost, numbering.slots
 

@@ -97,8 +97,7 @@ def why_no_line(s: Statement) -> str:
         may = operation.indices is None or has_one_index(s)
         return "" if may else f"{method(s)} has several indices, or a mask"
     if isinstance(operation, emit.PRODUCTS):
-        product = operation.product
-        if product.kernel is not None or product.policy is not None:
+        if operation.product.is_named:
             return "the product names a kernel or a policy"
         sizes = [operation.operand.size, s.out.size]
         if isinstance(operation, ops.MultiplySelection):
@@ -209,7 +208,7 @@ class GeneratedLoop(KernelLoop):
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
         if not isinstance(self.statements, RecordedBody):
-            self._scalars = emit.LoopScalars(self.statements, self.device)
+            self._scalars = emit.LoopScalars.of(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
             if program.arguments.fit(handles):
@@ -229,9 +228,7 @@ class GeneratedLoop(KernelLoop):
             of, handles, self._numbers = signature(lines_of(body), *self._ends, self._until.holds)
             return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
-        if places.count(None) > self._ends.count(
-            None
-        ):  # the record does not say the type of an end
+        if places.count(None) > self._ends.count(None):  # the type of an end is not recorded
             return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
@@ -241,8 +238,9 @@ class GeneratedLoop(KernelLoop):
         statements, scalars = self.statements, self._scalars
         if self._numbers:
             statements = without_numbers(statements)
-            scalars = emit.LoopScalars(statements, self.device)
-        given = statements, scalars or emit.LoopScalars((), self.device), self.written, self._until
+            scalars = emit.LoopScalars.of(statements, self.device)
+        scalars = scalars or emit.LoopScalars.of((), self.device)
+        given = statements, scalars, self.written, self._until
         return self._named(*given, self._block, traced, handles)
 
     def _named(self, *given: Any) -> emit.Operands:
@@ -327,9 +325,7 @@ def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
 
 
 def why_not_on_entries(
-    s: Statement,
-    shape: tuple[int, int] | None,
-    turns: Any = (ops.Multiply, ops.Assign),
+    s: Statement, shape: tuple[int, int] | None, turns: Any = (ops.Multiply, ops.Assign)
 ) -> str:
     """Return why a statement cannot be on entries, or ""; `turns` may not transpose an operand."""
     operation: Any = s.operation
