@@ -16,7 +16,7 @@ from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays, Messages, Received
-from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Pieces,
     computed,
@@ -36,7 +36,6 @@ DeviceArray = Any
 
 #: How a set of positions is sent; "shorter" decides for each message.
 FORMS = ("shorter", "list", "bitmap")
-BITS = 32  # of a word on a device
 _NARROW = 2**32  # positions that a number of 4 bytes can mean
 _NUMBERED = 2**63  # positions, at least, that are sent by row and column instead of by a number
 _COLLECTED = 40  # bytes of an entry without its values, as it is received, sorted and stored

@@ -17,6 +17,7 @@ from lagpu.operations import Handle
 
 Array = np.ndarray[Any, Any]
 
+BITS = 32  # of a word
 _LONGEST_BLOCK = 1024  # indices: 32 words of presence bits, which are one line of a GPU's memory
 _BLOCKS_A_PIECE = 4  # at least, if the dimension has so many indices
 
@@ -120,6 +121,11 @@ class Partition:
     def rises(self) -> bool:
         """Whether the indices of a piece rise with their positions."""
         return self.new is None
+
+    @property
+    def in_words(self) -> bool:
+        """Whether each block of indices fills words, so that indices are in order in these."""
+        return self.new is None and self.block % BITS == 0
 
     @property
     def whole(self) -> bool:

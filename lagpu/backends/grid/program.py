@@ -9,7 +9,6 @@ from typing import Any, cast
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.gpu.device.peers import Peers
-from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
@@ -19,9 +18,9 @@ from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import GridHandle, Partition, become_all
-from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
-from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all
+from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
+from lagpu.backends.grid.search import num_slots, renumbered, slots_of
 from lagpu.backends.grid.statements import reduce
 from lagpu.backends.match import distinct, holds, match_relaxation, match_search
 from lagpu.dtypes import BOOL
@@ -85,7 +84,7 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     if operation.product.is_output_index:
         return "each product is the index of the output, which a piece numbers by position"
     by = pieces.partition(operation.operand.size)
-    if position and (num_slots(by) != by.size or by.new is not None or by.block % BITS):
+    if position and (num_slots(by) != by.size or not by.in_words):
         return "products are indices, which pieces number by slots"
     sizes = (operation.operand.size, s.out.size)
     if max(num_slots(pieces.partition(size)) for size in sizes) >= 2**31:
@@ -198,15 +197,12 @@ class GridProgram:
                 if type(x) is ops.ScalarValue:
                     x.get()  # another device may have it
         of_product = {id(s): self._columns(s) for s in self.statements}
-        held = {id(x): self._whole(x) for x in self._vectors if x.size in self._held}
+        held = {id(x): whole(pieces, x, "loop") for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
         shared = [numbering for numbering, _ in numberings.values()]
-        device, programs, made = pieces.places[0].device, [], []
-        try:
-            for k, _, place in pieces:
-                device = place.device
-                if device.enter is not None:
-                    device.enter()
+        programs, made = [], []
+        for k, _, place in pieces:
+            with place.device.alone():
                 parts = {
                     id(x): held[id(x)][k] if id(x) in held else x.parts[k] for x in self._vectors
                 }
@@ -218,12 +214,7 @@ class GridProgram:
                 empty, unchanged = (parts.get(id(x)) for x in self._until[:2])
                 until = self._until._replace(empty=empty, unchanged=unchanged)
                 programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
-            self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
-        except Exception as error:
-            named = named_error(device, error, "device")
-            if named is None:
-                raise
-            raise named from error
+        self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
         programs[0].ran()
 
@@ -299,11 +290,6 @@ class GridProgram:
             count = slots.words * BITS if has_tables else by.size
             kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
         return cast(Numbered, kept[by])
-
-    def _whole(self, x: GridHandle) -> list[Handle]:
-        """Return a small vector on each local piece."""
-        entries = self._pieces.collected(x)
-        return [from_entries(place, entries, x.dtype, x.shape) for _, _, place in self._pieces]
 
     def _window(self, nbytes: int) -> Peers:
         """Return windows of so many bytes, kept with the first product's matrix."""
@@ -411,7 +397,7 @@ def _on_first(pieces: Pieces, x: GridHandle) -> Any:
 def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
     """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
     by, home = pieces.partition(x.size), pieces.places[0]
-    if by.new is not None or by.block % BITS:
+    if not by.in_words:
         return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
     # Blocks are whole words, which are distributed as their indices are.
     words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()

@@ -13,7 +13,7 @@ import numpy as np
 from lagpu.backends import match
 from lagpu.backends.gpu import GpuBackend, profile
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
@@ -30,19 +30,19 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
-from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import Planned, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
-BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 Count = Callable[[], int]
+Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]
 
 
 class Slots(NamedTuple):
@@ -77,7 +77,7 @@ def slots_of(by: Partition) -> Slots:
     counts = [by.count(p) for p in range(by.pieces)]
     length, words = _words_of(by)
     run = length.bit_length() - 1
-    if _in_words(by):
+    if by.in_words:
         return Slots(by.size, run, words, max(counts), None, None)
     of_vertex = np.zeros(by.size, np.int32)
     names = np.zeros(words * BITS, np.int32)
@@ -94,15 +94,10 @@ def num_slots(by: Partition) -> int:
     return _words_of(by)[1] * BITS
 
 
-def _in_words(by: Partition) -> bool:
-    """Whether each block of indices fills words, so that an index is its own slot."""
-    return by.new is None and by.block % BITS == 0
-
-
 def _words_of(by: Partition) -> tuple[int, int]:
     """Return the words of a block of one piece, and of all blocks of all pieces."""
     most = max(1, nwords(max(by.count(p) for p in range(by.pieces))))
-    length = by.block // BITS if _in_words(by) else min(_LINE, 1 << (most.bit_length() - 1))
+    length = by.block // BITS if by.in_words else min(_LINE, 1 << (most.bit_length() - 1))
     runs = -(-most // length)
     return length, -(-runs * length * by.pieces // 4) * 4
 
@@ -233,14 +228,9 @@ class PieceSpace:
         return predecessors, csr_of(predecessors)
 
     def start(
-        self,
-        space: _Space,
-        body: match.SearchBody,
-        kind: Kind,
-        new: Sequence[VectorStore],
-        times: int | None,
-        log: profile.LoopLog | None = None,
-    ) -> tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]:
+        self, space: _Space, body: match.SearchBody, kind: Kind,
+        new: Sequence[VectorStore], times: int | None, log: profile.LoopLog | None = None,
+    ) -> Started:  # fmt: skip
         """Return a search of at most `times` iterations; what it needs is allocated and compiled.
 
         `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
@@ -660,29 +650,19 @@ class GridLoop:
         peers, engine = space.peers, pieces.engine
         written = [a.target for a in body.assignments]
         made, started = [], []
-        device = pieces.places[0].device
-        try:
-            for k, _, place in pieces:
-                device = place.device
-                if device.enter is not None:
-                    device.enter()
+        for k, _, place in pieces:
+            with place.device.alone():
                 left = _blank(body.frontier.parts[k])
                 old = [x.parts[k] for x in written]
                 made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
-            # No process launches a kernel before all have come so far, or if one has failed.
-            if not engine.all(peers.ready):
-                peers.clear()
-                engine.barrier()
-            launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-            logged = [log.words for log in logs]
-            results = self._launched(peers, launches, logged, space.lasts)
-        except Exception as error:
-            named = named_error(device, error, "device")
-            if named is None:
-                raise
-            raise named from error
+        # No process launches a kernel before all have come so far, or if one has failed.
+        if not engine.all(peers.ready):
+            peers.clear()
+            engine.barrier()
+        launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
+        results = self._launched(peers, launches, [log.words for log in logs], space.lasts)
         for (*_, settle), result in zip(started, results, strict=True):
             settle(result)
         if logs:

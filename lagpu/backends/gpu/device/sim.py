@@ -335,7 +335,7 @@ def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     command, version = compiler()
     options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]
     decisive = (version, *_FLAGS, *_LIBRARIES, *flags, _headers(), source)
-    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder)).path
+    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder))[0]
 
 
 @functools.cache

@@ -262,7 +262,7 @@ def _with_mask(
     if lists and desc.structure and mask.edge_offsets is not None:
         keeps = product.transpose or is_symmetric(A)
         form = A if keeps else csr_of(A) if may_make_csr(A) else A.csr
-        edge_offsets = None if form is None else mask.edge_offsets.of(form)
+        edge_offsets = None if form is None else mask.edge_offsets(form)
     return x._replace(wanted=mask.nvals, edge_offsets=edge_offsets)
 
 

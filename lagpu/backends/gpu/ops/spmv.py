@@ -131,7 +131,7 @@ def write_product(
         given["u_values"], given["u_iso"] = u.values, u.number
     prepared.launch(given)
     if kept is not None:
-        u.edge_offsets = kept
+        u.edge_offsets = kept.of
     value = None if iso is None else stores.cast_number(iso, dtype)
     made = words, values, value, counts, notification, _stats(A, u, plan)
     if is_fresh and dtype is w.dtype:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -275,7 +275,7 @@ class VectorLevels:
                 made.set_full(None, np.True_)
             else:
                 made.set_sparse(stores.as_type(self._device, vertices, np.int64), None, np.True_)
-        made.edge_offsets = LevelOffsets(self, d)
+        made.edge_offsets = partial(self.edge_offsets, d)
         return made
 
     def edge_offsets(self, d: int, form: CscMatrix) -> stores.EdgeOffsets | None:
@@ -292,16 +292,6 @@ class VectorLevels:
             return None
         before = self._lists[1][first:last]
         return stores.EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
-
-
-class LevelOffsets(NamedTuple):
-    """The edge offsets of one level, computed when a product first needs them."""
-
-    levels: VectorLevels
-    d: int
-
-    def of(self, form: CscMatrix) -> stores.EdgeOffsets | None:
-        return self.levels.edge_offsets(self.d, form)
 
 
 class Ordered(NamedTuple):

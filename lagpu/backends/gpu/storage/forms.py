@@ -335,25 +335,23 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the fewest bytes that sorting the entries by row takes, beside the result."""
-    at_once = 32 * A.nvals + 16 * A.shape[0]
-    return min(at_once, least_bytes(A.nvals) + _beside_shares(A)) if _has_shares(A) else at_once
-
-
-def _beside_shares(A: CscMatrix) -> int:
-    return 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
-
-
-def _has_shares(A: CscMatrix) -> bool:
-    """Whether entries can be sorted in shares: they have no values, and a pair fits 64 bits."""
-    return A.values is None and max(A.shape) < 2**31
+    at_once, beside = _bytes_to_sort(A)
+    return at_once if beside is None else min(at_once, least_bytes(A.nvals) + beside)
 
 
 def _shares(A: CscMatrix) -> int:
     """Return in how many shares entries are sorted by row; 0: all at once, which is quicker."""
-    at_once = 32 * A.nvals + 16 * A.shape[0]
-    if not _has_shares(A) or has_free(A.device, A.nbytes + at_once):
+    at_once, beside = _bytes_to_sort(A)
+    if beside is None or has_free(A.device, A.nbytes + at_once):
         return 0
-    return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
+    return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - beside)
+
+
+def _bytes_to_sort(A: CscMatrix) -> tuple[int, int | None]:
+    """Return the bytes to sort entries at once, and those beside shares; None: it has none."""
+    beside = 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
+    has_shares = A.values is None and max(A.shape) < 2**31  # a pair of indices fits 64 bits
+    return 32 * A.nvals + 16 * A.shape[0], beside if has_shares else None
 
 
 def no_places(device: Device, nvals: int) -> Array:

@@ -342,10 +342,10 @@ class VectorStore:
 
     `single` is the index of the only entry of a sparse vector whose list is not on the device yet,
     else -1. `stats` are those of the product that made the vector, from which the planner chooses
-    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, known
-    if a product counted them, and `edge_offsets` their offsets, if a product was to keep them or
-    the vector is a level. What the text of a program depends on is `kind`: type and size. `stamp`
-    is another number whenever the form or an array was replaced, which no other vector has had.
+    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, if a
+    product counted them; ``edge_offsets(form)`` returns their offsets, if a product was to keep
+    them or the vector is a level. What the text of a program depends on is `kind`: type and size.
+    `stamp` is another number whenever the form or an array was replaced, which no other vector had.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
@@ -402,7 +402,11 @@ class VectorStore:
 
     def become(self, change: Callable[..., None], *made: Any) -> None:
         """Change by a method such as `set_full`; the buffers it replaces stay for the next one."""
-        spare = self._buffers()
+        spare = self.spare
+        if self.form == "bitmap":
+            spare = {"words": self.words}
+            if self.values is not None:
+                spare["values"] = self.values
         change(*made)
         self.spare = spare
 
@@ -424,14 +428,6 @@ class VectorStore:
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
         self.become(self.restore, _STATE(other))
-
-    def _buffers(self) -> dict[str, Array]:
-        """Return the buffers to keep when others take their place."""
-        if self.form != "bitmap":
-            return self.spare
-        if self.values is None:
-            return {"words": self.words}
-        return {"words": self.words, "values": self.values}
 
     @property
     def nvals(self) -> int:

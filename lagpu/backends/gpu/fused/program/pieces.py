@@ -207,7 +207,8 @@ class PieceProgram(GeneratedLoop):
         zeros = functools.partial(self.device.xp.zeros, GRID_BARRIER, np.uint32)
         for x in self.written:
             x.changes()
-        return _launch(self.device, kernel, blocks, self._block), given | peers.arguments(piece) | {
+        given |= peers.fixed(piece) | peers.turn()
+        return _launch(self.device, kernel, blocks, self._block), given | {
             "times": NO_LIMIT if self._until.times is None else self._until.times,
             "counters": counters_of(self.device, counters),
             "barrier": zeros() if run.barrier is None else run.barrier,
