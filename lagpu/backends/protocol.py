@@ -261,10 +261,7 @@ class Backend(Protocol):
 
     @property
     def last_product(self) -> Any:
-        """The choice for the last product of this thread: `direction`, `kernel` and `reason`.
-
-        None if it is not reported.
-        """
+        """The `direction`, `kernel` and `reason` of this thread's last product, or None."""
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: ops.Statement) -> None:

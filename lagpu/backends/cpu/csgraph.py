@@ -277,10 +277,7 @@ def _dense(x: Box) -> Array:
 
 
 def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box, limit: float) -> bool:
-    """Whether no edge out of a vertex of `known` gives a number that neither vector has.
-
-    `worse` has the marks of the numbers that are no better.
-    """
+    """Whether no edge out of `known` gives a new number; `worse` marks those that are no better."""
     marked = np.zeros(graph.n, bool)
     indices, values = _entries(worse)
     marked[indices] = values
@@ -420,11 +417,8 @@ def _selects(f: Box, u: Box, s: ops.Statement) -> bool | None:
 
 
 def _labels(graph: Graph) -> Array:
-    """Return the least vertex of each vertex' component, (n,), of a symmetric graph.
-
-    Most vertices are often in the component of the vertex of most edges, which a search finds in
-    less time; csgraph labels the others.
-    """
+    """Return the least vertex of each vertex' component, (n,), of a symmetric graph."""
+    # Most vertices are often in that of the vertex of most edges, which a search finds sooner.
     from scipy.sparse import csgraph
 
     n = graph.n

@@ -1,7 +1,4 @@
-"""The gpu backend: storage, planner, kernels and fused loops, as a `Backend`.
-
-The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). Its methods delegate.
-"""
+"""The gpu backend, of a CUDA device or of the simulated one (``sim``): its methods delegate."""
 
 from __future__ import annotations
 

@@ -132,11 +132,7 @@ _WORD = 8  # each array begins at a multiple of so many bytes, as the widest typ
 
 
 def to_bytes(messages: Sequence[Arrays]) -> Bytes:
-    """Return messages as one array of bytes.
-
-    It begins with the length of a head, which lists the type and the length of each array of each
-    message as JSON; then come the arrays.
-    """
+    """Return messages as bytes: the length of a JSON head, the head (types, lengths), arrays."""
     arrays = [np.ascontiguousarray(array) for one in messages for array in one]
     head = json.dumps([_kinds(one) for one in messages]).encode()
     head += b" " * (-len(head) % _WORD)

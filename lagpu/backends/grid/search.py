@@ -46,10 +46,7 @@ Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Seq
 
 
 class Slots(NamedTuple):
-    """The bits of the vertices in the words of a frontier.
-
-    The words of a piece hold no vertex of another one, so each has one writer.
-    """
+    """The bits of vertices in the words of a frontier; each word is of one piece, its writer."""
 
     vertices: int  #: Of all pieces.
     run: int  #: ``1 << run`` consecutive words are of one piece.
@@ -288,10 +285,7 @@ class PieceSpace:
     def _prepared(
         self, space: _Space, body: match.SearchBody, kind: Kind, logs: dict[str, str], result: Array
     ) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all searches of this kind share.
-
-        Without a `result` each search has its own.
-        """
+        """Prepare the launch with what all searches of a kind share, `result` among it if given."""
         slots, part, push = self._slots, body.A, self._push
         device: Device = part.device
         predecessors, successors = self.forms(part)
@@ -422,10 +416,7 @@ def searches(pieces: Pieces) -> bool:
 
 
 def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
-    """Return the search that runs a loop on all pieces as one kernel, or why there is none.
-
-    The product may name a paper's system.
-    """
+    """Return the search that runs a loop on all pieces as one kernel, or why there is none."""
     if not pieces.one_kernel:
         why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
         if why:
@@ -688,10 +679,7 @@ class GridLoop:
             raise
 
     def _find(self) -> tuple[_Space, Kind] | None:
-        """Return what a search of this structure has kept on the same parts, or None.
-
-        A search by the transpose has kept it there; this one looks at the matrix alone.
-        """
+        """Return what such a search has kept with the matrix, not with its transpose; or None."""
         body, A = self._body, cast(Any, self._body.A)
         if not body.product.transpose and not A.symmetric:
             return None

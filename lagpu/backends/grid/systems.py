@@ -75,10 +75,7 @@ def policies_with_systems(place: Backend) -> tuple[str, ...]:
 
 
 def system_of(policy: str | None) -> System | None:
-    """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
-
-    It raises `InvalidValue` for an argument or a value that the system does not have.
-    """
+    """Return the system that a policy such as ``"bfs2d:ratio=0.1,share=no"`` names, or None."""
     name, _, text = (policy or "").partition(":")
     system = SYSTEMS.get(name)
     if policy is None or system is None:

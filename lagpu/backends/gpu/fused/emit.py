@@ -466,10 +466,7 @@ def _has_value(operation: ops.Operation, full: set[int]) -> bool:
 
 
 class KernelScalars(Writer):
-    """The scalars of a loop in the text of its kernel, variables that every thread has.
-
-    They are entries of one index, and it is the `Writer` of statements on them.
-    """
+    """The scalars of a loop in its kernel: variables of every thread, and the `Writer` of them."""
 
     at = "0, 0"
 
@@ -521,10 +518,7 @@ class KernelScalars(Writer):
         return write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
-        """Return where blocks leave their parts of the next sum: another place in each iteration.
-
-        A block may be there while a slower one still reads this one.
-        """
+        """Return where blocks leave parts of the next sum, by turns: slow ones may still read."""
         self._sums += 1
         return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
 
@@ -684,10 +678,7 @@ class Operands:
         return ["grid_sync(barrier);"]
 
     def condition(self) -> tuple[list[str], list[str], list[str]] | None:
-        """Return the lines of the loop's condition if they are not those of one device.
-
-        They stand before the loop, at its top and at its end; those of the body are written.
-        """
+        """Return the condition's lines: before the loop, at its top and end; None: one device's."""
         return None
 
     def filled(self, s: Statement) -> str:
@@ -865,11 +856,7 @@ def counted(counter: int) -> str:
 
 
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
-    """Return the arguments of a product that belong to the forms of its matrix.
-
-    They are lists for a push, both forms, those of a sum of all entries if a block has any `warps`,
-    and the number of entries.
-    """
+    """Return a product's arguments that belong to its matrix: lists, both forms, sums, entries."""
     A = run.handles[matrix].csc()
     given = None if warps else A.kernels.get((_on_forms, product))
     if given is None:

@@ -24,11 +24,7 @@ from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turn
 
 
 def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop | Rejection:
-    """Return the kernel that runs a loop; see `Backend.plan_loop`.
-
-    A search runs as one of three kernels for searches; for a sweep, or any other body, a kernel is
-    generated. The reason of a choice is in numbers.
-    """
+    """Return the kernel of a loop, one for searches or a generated one; see `Backend.plan_loop`."""
     if not isinstance(turns, Until):
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)

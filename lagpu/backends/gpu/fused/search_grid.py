@@ -205,10 +205,7 @@ def grid_search(
 
 
 def _why_not_added(body: SearchBody, added: int) -> str:
-    """Return why a search cannot assign its depth plus a number, or an empty string.
-
-    The kernel takes no number for its sources, which get theirs after the search.
-    """
+    """Return why a search cannot assign its depth plus a number; a source gets its own later."""
     if added and not (body.assigns_first and body.frontier.single >= 0):
         return f"it assigns the counter plus {added}, and not from one vertex on"
     if added and not 0 <= added < 2**31 - body.frontier.size:

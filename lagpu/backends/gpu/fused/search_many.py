@@ -127,11 +127,9 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
 
 
 def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
-    """Whether all matrices of k rows fit at once, with the state of per-source execution if any.
-
-    Each matrix counts twice: a statement makes its result before it replaces the old value. Four
-    of the widest must fit besides, since a bitmap matrix is made only where it fits four times.
-    """
+    """Whether all matrices of k rows fit at once, with the state of per-source execution if any."""
+    # Each counts twice: a statement makes its result before it replaces the old value. Four of the
+    # widest must fit besides, since a bitmap matrix is made only where it fits four times.
     needed = per_source * _PER_SOURCE_BYTES * k * n
     sizes = [(bytes_of(dtype, (k, n)), count) for dtype, count in live]
     widest = 0
@@ -173,10 +171,7 @@ class ManySources(KernelLoop):
         return blank, arguments
 
     def _sources(self, most: int) -> tuple[Any, Any, Any, Any]:
-        """Return the frontier's (words, None, values, number), or (None, list, values, number).
-
-        A list has at most so many entries.
-        """
+        """Return the frontier's (words or None, list of at most `most` or None, values, number)."""
         entries = self._body.frontier.bitmap(self._counters).entries
         if entries.form == "sparse" and entries.nvals <= most:
             return None, *entries.listed(), entries.number
@@ -453,10 +448,7 @@ class PerSourceSearch(ManySources):
         return 2 * (8 + int(self._form.col_ptr.itemsize))
 
     def _has_bits(self) -> bool:
-        """Whether a row's visited bits are kept in shared memory, beside lists of full length.
-
-        Where products are summed, the kernel loads a vertex' level in any case.
-        """
+        """Whether a row's visited bits are in shared memory; sums load a level in any case."""
         free = self.device.dynamic_shared_bytes - SOLO * self._listed_bytes()
         return not self._sums and 4 * nwords(self._n) <= free
 

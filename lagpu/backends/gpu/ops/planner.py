@@ -400,10 +400,8 @@ def policy_of(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
-    """Return the plan, or another one if the matrix lacks the form that the plan needs.
-
-    The second form of a matrix that is not symmetric is made at its second product.
-    """
+    """Return the plan, or another one if the matrix lacks the form that the plan needs."""
+    # The second form of a matrix that is not symmetric is made at its second product.
     if not STRATEGIES[plan.kernel].needs_form or _is_there(A, product, plan.direction):
         return plan
     if A.multiplied and may_make_csr(A):

@@ -107,10 +107,7 @@ class BitmapMatrix:
 def from_few_entries(
     counters: Counters, rows: Any, cols: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> BitmapMatrix | None:
-    """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
-
-    None if two share a row or a position, they are on the device, or it does not fit.
-    """
+    """Return a bitmap matrix of triplets on the host, one a row at most, as of sources; or None."""
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None
     device, iso = counters.device, np.ndim(values) == 0

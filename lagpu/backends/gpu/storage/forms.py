@@ -274,10 +274,7 @@ def is_symmetric(A: CscMatrix) -> bool:
 
 
 def _is_mirrored(A: CscMatrix, values: Array | None) -> bool:
-    """Whether each entry beside the diagonal has a mirror of an equal value.
-
-    The mirror of each entry below the diagonal is searched; the entries above are only counted.
-    """
+    """Whether each entry below the diagonal has an equal mirror; those above are counted."""
     value = None if values is None else lookup(values.dtype)
     run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
     unmirrored = A.device.xp.zeros(2, np.uint64)

@@ -162,10 +162,7 @@ class Counters:
         self.ahead: dict[tuple[DType, int], tuple[Array, Array]] = {}
 
     def allocate_ahead(self, vectors: Sequence[VectorStore]) -> None:
-        """Allocate the buffers of other vectors like these, unless large, while the device works.
-
-        It takes as long as a tenth of what the host does for a search.
-        """
+        """Allocate the next buffers of such vectors, unless large, while the device works."""
         if sum(bytes_of(x.size, x.dtype) for x in vectors) <= self.device.unasked:
             with suppress(MemoryError):
                 self.ahead = {x.kind: (x.spare_words(), x.spare_values(x.dtype)) for x in vectors}

@@ -219,10 +219,7 @@ class GeneratedLoop(KernelLoop):
         return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body are kept, and the handles by place.
-
-        That is the record of the body, or for a body that is not kept as one, its signature.
-        """
+        """Return where the body's programs are kept, by record or signature; handles by place."""
         body = self.statements
         if not isinstance(body, RecordedBody):
             of, handles, self._numbers = signature(lines_of(body), *self._ends, self._until.holds)
