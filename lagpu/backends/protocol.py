@@ -24,9 +24,8 @@ from lagpu.operations import Handle
 class Sent:
     """The messages that pieces of a grid in this process have sent to others in one form.
 
-    The form is ``"list"`` or ``"bitmap"`` of vertices, their ``"values"``, ``"pairs"`` of vertex
-    and parent, ``"parents"`` in an order that the receiver knows, or ``"counts"``. Empty messages
-    do not count.
+    The form is ``"list"`` or ``"bitmap"`` of vertices, or their ``"values"``. Empty messages do not
+    count.
     """
 
     form: str

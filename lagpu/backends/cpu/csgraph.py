@@ -17,7 +17,7 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends.cpu import handles, statements
 from lagpu.backends.cpu.handles import LOCK, Box, gb
 from lagpu.backends.cpu.workarounds import boxed
-from lagpu.backends.match import DEPTH, VALUE, SearchBody, match_relaxation, match_search
+from lagpu.backends.match import DEPTH, VALUE, match_relaxation, match_search
 from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.host.columns import listed
 from lagpu.host.interrupt import uninterrupted
@@ -149,8 +149,10 @@ def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection
     if until.times is not None and until.times <= n:
         return ops.Rejection("it ends after some levels")
     has_values = any(a.what == VALUE for a in found.assignments)
-    number = _constant(found)
-    follows = found.product.semiring.multiply.positional == "k" and not found.sums
+    of = found.product.semiring
+    is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
+    number = found.frontier.dtype.numpy.type(1) if is_one else None  # which any product is
+    follows = of.multiply.positional == "k" and not found.sums
     counts = found.counts and found.frontier.dtype is FP64
     cast = found.frontier.dtype.is_float and any(  # GraphBLAS' cast, which NumPy's is not
         a.what == VALUE and not a.target.dtype.is_float for a in found.assignments
@@ -184,13 +186,6 @@ def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection
     found.A.long = True
     why = f"{len(ends)} levels from iteration {until.done} on"
     return WholeLoop("breadth_first_order", why, new, until.done + len(ends) - 1)
-
-
-def _constant(found: SearchBody) -> Any:
-    """Return the one value that any product has, as of ``any_pair``; None if it varies."""
-    of = found.product.semiring
-    is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
-    return found.frontier.dtype.numpy.type(1) if is_one else None
 
 
 class Steps:

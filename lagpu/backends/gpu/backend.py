@@ -207,8 +207,7 @@ class GpuBackend:
         if not on_device:
             return on_host(v, values, v.nvals)
         if values is None:
-            made = self.device.xp.empty(v.nvals, v.dtype.numpy)
-            return fill(self.device, made, v.number)
+            return fill(self.device, self.device.xp.empty(v.nvals, v.dtype.numpy), v.number)
         return self.device.copy_of(values)
 
     def set_values(self, x: Handle, values: Array) -> None:

@@ -225,13 +225,9 @@ class GridMeter:
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
-    found = Measured(
-        kernel_ms=ms,
-        host_ms=ms,
-        compile_ms=sum(part.compile_ms for part in parts),
-        copy_ms=sum(part.copy_ms for part in parts),
-        copy_bytes=sum(part.copy_bytes for part in parts),
-    )
+    summed = ("compile_ms", "copy_ms", "copy_bytes")
+    sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
+    found = Measured(ms, ms, **sums)
     if not parts:
         return found._replace(reason=said)
     first = parts[0]
@@ -425,8 +421,7 @@ class GridBackend:
             i, j = by.position(rows[mine], cols[mine])
             local: Any = by.shape(p)
             parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
-        made = self.pieces.handle(parts, dtype, shape)
-        return self.pieces.ordered(made)
+        return self.pieces.ordered(self.pieces.handle(parts, dtype, shape))
 
     def matrix_from_csc(
         self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,

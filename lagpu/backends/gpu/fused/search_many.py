@@ -321,7 +321,13 @@ class BitParallelSearch(ManySources):
         device, (predecessors, successors), n = self.device, self._forms, self._n
         pull = workspaces.pull_space(predecessors, successors)
         block = device.limits.row_block
-        code = self._kernel(block, records)
+        macros = workspaces.index_types(predecessors) | {
+            "WORD": self._word, "GROUPS": str(self._groups), "BLOCK": str(block),
+            "BLOCKS": str(BLOCKS),
+        }  # fmt: skip
+        if records:
+            macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
+        code = kernel("search/bits.cu", "bits_search", **macros)
         order = workspaces.batches(predecessors, self._groups)
         ranks = workspaces.ranked(predecessors, successors, stride(self._k) // 8)
         return device.prepare(
@@ -331,14 +337,6 @@ class BitParallelSearch(ManySources):
             ranked_words=ranks.words, heavy=workspaces.heaviest(predecessors, ranks),
             push_cost=SEARCH_PUSH_COST, enough=min(n, HEAVY) // ENOUGH, **space.shared,
         )  # fmt: skip
-
-    def _kernel(self, block: int, records: int) -> Kernel:
-        macros = workspaces.index_types(self._forms[0])
-        macros |= {"WORD": self._word, "GROUPS": str(self._groups)}
-        macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
-        if records:
-            macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
-        return kernel("search/bits.cu", "bits_search", **macros)
 
     def _expansion(
         self, space: Workspace, a: Assignment, w: VectorStore, planes: Any, result: Any, blank: bool

@@ -357,11 +357,6 @@ def _mgbc(x: Numbers) -> Plan:
     return plan._replace(edge_offsets=x.edge_offsets, why=why)
 
 
-def _auto(x: Numbers) -> Plan:
-    """As `_by_edges`, with the numbers that were best on an H200."""
-    return _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)
-
-
 def _kernel_of(direction: str, default: str) -> Argument:
     """Return an argument of a policy: a kernel of a direction, named without the direction."""
     kernels = (
@@ -380,7 +375,8 @@ _TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
 
 #: All policies by name, with the arguments that they take.
 POLICIES: dict[str, Policy] = {
-    "auto": Policy(_auto),
+    # by the numbers that were best on an H200
+    "auto": Policy(lambda x: _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)),
     "density": Policy(_by_density, _THRESHOLD),
     "tdbu": Policy(_tdbu, _TDBU, "kernel"),
     "beamer": Policy(_by_edges, dict(zip(_AB, map(number, BEAMER), strict=True))),
@@ -393,10 +389,8 @@ POLICIES: dict[str, Policy] = {
 _SWEEPS = ("active", "mgbc")
 
 
-@functools.lru_cache(maxsize=256)
-def policy_of(text: str) -> tuple[str, dict[str, Any]]:
-    """Return (name, arguments) of the policy that a text names; see `find_policy`."""
-    return find_policy(POLICIES, text)
+#: ``policy_of(text)`` is (name, arguments) of the policy that a text names; see `find_policy`.
+policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
 
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
@@ -416,9 +410,7 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
 
 def _is_there(A: CscMatrix, product: Product, direction: str) -> bool:
     """Whether the matrix has the form that a direction needs."""
-    if A.csr is not None or product.transpose is (direction == "pull"):
-        return True
-    return is_symmetric(A)
+    return A.csr is not None or product.transpose is (direction == "pull") or is_symmetric(A)
 
 
 def _list(names: tuple[str, ...]) -> str:

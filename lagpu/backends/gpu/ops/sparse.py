@@ -302,8 +302,7 @@ def _region(w: VectorStore, C: CscMatrix, pattern: Pattern, inside: Region) -> A
 
 def operands(op: Multiply) -> tuple[Left, CscMatrix]:
     """Return both matrices as the product means them, the right one by columns."""
-    B = form_of(op.matrix, not op.product.transpose)
-    return Left(op.operand.csc(), op.transposed), B
+    return Left(op.operand.csc(), op.transposed), form_of(op.matrix, not op.product.transpose)
 
 
 def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:

@@ -81,8 +81,7 @@ def _selection_launch(
     """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
     macros, prelude = macros_of(product, types[1], BOOL)
     macros["F"] = types[0].ctype
-    run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
-    return device.prepare(run, threads)
+    return device.prepare(kernel("spmv/selection.cu", name, prelude=prelude, **macros), threads)
 
 
 def write_product(

@@ -336,8 +336,7 @@ NO_RANKS = Ranked(None, None, None)
 
 def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
-    place = f"ranks, {each} bytes a vertex"
-    return form.kept(place, lambda: _rank(form, rows, each))
+    return form.kept(f"ranks, {each} bytes a vertex", lambda: _rank(form, rows, each))
 
 
 def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
