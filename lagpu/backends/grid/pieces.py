@@ -552,11 +552,7 @@ _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 
 
 def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) -> int:
-    """Return the number of pieces of a sub-cluster: as asked, or the smallest that fits.
-
-    `free` are the free bytes of the piece that has least. It raises `InvalidValue` if there are no
-    sub-clusters of so many pieces as asked.
-    """
+    """Return the pieces of a sub-cluster: `asked` for, or the fewest that fit `free` bytes each."""
     count, here = pieces.engine.size, len(pieces.engine.local)
     sizes = [d for d in range(1, here + 1) if here % d == 0]
     sizes += [here * m for m in range(2, count // here + 1) if count // here % m == 0]
@@ -578,11 +574,7 @@ def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) ->
 
 
 class GridClusters:
-    """The sub-clusters of a grid that have pieces in this process; see `Clusters`.
-
-    Each has `size` pieces, a divisor of those of a process or a multiple. `make` returns the
-    backend over an engine and some places.
-    """
+    """Sub-clusters with pieces here, which `make` makes of `size` pieces each; see `Clusters`."""
 
     def __init__(
         self, pieces: Pieces, size: int, make: Callable[[LocalEngine, Sequence[Backend]], Backend]
@@ -668,11 +660,7 @@ class GridClusters:
 def copied(
     pieces: Pieces, A: GridHandle, by: Layout, clusters: Sequence[int]
 ) -> dict[int, tuple[Array, Array]]:
-    """Return the parts of copies of a matrix' pattern for the local pieces, by their number.
-
-    A part is (col_ptr, row_idx), rows rising. Every process calls it, with the layout of a copy, by
-    which rows are not cut, and the numbers of the sub-clusters that get one.
-    """
+    """Return the parts (col_ptr, row_idx) of a pattern's copies for local pieces, by number."""
     before, columns = pieces.layout(A.shape), by.dims[1]
     kind = np.int32 if max(A.shape) < 2**31 else np.int64
     own = [(p, *place.matrix_to_csc(A.parts[k], narrow=True)[:2]) for k, p, place in pieces]

@@ -540,13 +540,7 @@ def has_free(device: Device, nbytes: int) -> bool:
 
 
 def format_bytes(nbytes: int) -> str:
-    """Return a size in decimal units, ``"12.4 GB"``.
-
-    Examples
-    --------
-    >>> format_bytes(12_400_000_000)
-    '12.4 GB'
-    """
+    """Return a size in decimal units, such as ``"12.4 GB"``."""
     size = float(nbytes)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:

@@ -157,11 +157,7 @@ def block_of(device: Device, degree: float, wide: bool = False) -> int:
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
-    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
-
-    `out_degree` has the entries of each row. If `symmetric`, rows and columns are the same arrays,
-    else a search reads both, unless it only pulls, over the columns alone (`one_form`).
-    """
+    """Return the bytes of a matrix, and with a search for INT32 levels; see `bytes_on_gpu`."""
     n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place

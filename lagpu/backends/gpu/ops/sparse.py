@@ -306,11 +306,9 @@ def operands(op: Multiply) -> tuple[Left, CscMatrix]:
 
 
 def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:
-    """Return ``A (+.x) B``.
-
-    With a mask that is not complemented, the dot product of a row and a column for each entry of
-    the mask may take fewer steps than all products.
-    """
+    """Return ``A (+.x) B``."""
+    # At the entries of a mask that is not complemented, dot products of rows and columns may take
+    # fewer steps than all products.
     (A, B), product, edges = operands(op), op.product, runtime.edges
     require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask

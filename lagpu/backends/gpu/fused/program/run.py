@@ -293,11 +293,7 @@ def on_entries(
     counters: Counters, statements: ops.Statements,
     read: Sequence[MatrixHandle], shape: tuple[int, int] | None = None,
 ) -> OnEntries | Rejection:  # fmt: skip
-    """Return statements on entries, or why there are none.
-
-    `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
-    matrices, except those of products.
-    """
+    """Return statements on entries, or why none; `shape` is of all but the matrices of products."""
     why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
     all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
     if not why and not all(A.may_be_bitmap for A in all_read):
