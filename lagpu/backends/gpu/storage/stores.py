@@ -16,7 +16,7 @@ import numpy as np
 from lagpu.algebra.operators import Monoid, Operator
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel
-from lagpu.dtypes import FP64, DType, lookup
+from lagpu.dtypes import FP64, DType, cast, lookup
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 HostArray = np.ndarray[Any, Any]
@@ -28,12 +28,8 @@ def index_type(largest: int) -> type[np.signedinteger[Any]]:
 
 
 def cast_number(number: Any, dtype: DType) -> Any:
-    """Return a NumPy scalar cast as `cast_array` casts."""
-    if number.dtype == dtype.numpy:
-        return number
-    if dtype.is_bool:
-        return np.bool_(number != 0)
-    return _cast(np.array([number]), dtype)[0]
+    """Return a NumPy scalar cast as `cast_array` casts; quickly if it has the type."""
+    return number if number.dtype == dtype.numpy else cast(number, dtype)
 
 
 def cast_array(device: Device, array: Array, dtype: DType) -> Array:
@@ -63,19 +59,6 @@ def _resized(device: Device, array: Array, dtype: DType) -> Array:
     run = specialised("elementwise/map.cu", "cast_values", U=lookup(array.dtype), W=dtype)
     device.launch(run, array.size, array.size, array, made)
     return made
-
-
-def _cast(array: HostArray, dtype: DType) -> Any:
-    kind = dtype.numpy
-    if array.dtype.kind != "f" or kind.kind == "f":
-        with np.errstate(over="ignore"):  # a large double is an infinite float
-            return array.astype(kind)
-    if kind.kind == "b":
-        return are_nonzero(array)
-    info = np.iinfo(kind)
-    low, high = array <= info.min, array >= info.max
-    safe = np.where(low | high | np.isnan(array), 0, array)
-    return np.where(low, info.min, np.where(high, info.max, safe.astype(kind))).astype(kind)
 
 
 # CuPy compiles a kernel for each of the next steps, for each type, in each process without a cache:
