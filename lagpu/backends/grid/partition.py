@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.dtypes import DType
+from lagpu.dtypes import DType, index_kind
 from lagpu.host.columns import Permutation
 from lagpu.operations import Handle
 
@@ -69,7 +69,7 @@ class Ranks:
 
     def __init__(self, order: Array) -> None:
         self.size = len(order)
-        kind = np.int32 if self.size < 2**31 else np.int64
+        kind = index_kind(self.size)
         self.indices: Any = order.astype(kind)
         self.numbers: Any = np.empty_like(self.indices)
         self.numbers[self.indices] = np.arange(self.size, dtype=kind)

@@ -21,7 +21,7 @@ from lagpu.backends.grid import partition
 from lagpu.backends.grid.comm import Arrays, LocalEngine, Messages, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
 from lagpu.backends.protocol import Backend, Phase, Sent
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, DType, index_kind
 from lagpu.errors import BackendMismatch, InvalidValue, LagpuError
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import require
@@ -435,7 +435,7 @@ def by_columns(entries: Entries) -> Entries:
     if rows or len(indices) * _MOST_GAPS < size:
         order: Array = np.lexsort((*rows, indices)) if rows else np.argsort(indices)
     else:  # many are there: nothing is sorted
-        order = np.full(size, -1, np.int32 if size < 2**31 else np.int64)
+        order = np.full(size, -1, index_kind(size))
         order[indices] = np.arange(len(indices), dtype=order.dtype)
         order = order[order >= 0]
     return tuple(array[order] for array in entries)
@@ -662,7 +662,7 @@ def copied(
 ) -> dict[int, tuple[Array, Array]]:
     """Return the parts (col_ptr, row_idx) of a pattern's copies for local pieces, by number."""
     before, columns = pieces.layout(A.shape), by.dims[1]
-    kind = np.int32 if max(A.shape) < 2**31 else np.int64
+    kind = index_kind(max(A.shape))
     own = [(p, *place.matrix_to_csc(A.parts[k], narrow=True)[:2]) for k, p, place in pieces]
     most = max(pieces.engine.gather_objects([len(rows) for _, _, rows in own]))
     here = [p for p in pieces.engine.local if p // by.pieces in clusters]

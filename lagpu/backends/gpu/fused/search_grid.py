@@ -35,12 +35,11 @@ from lagpu.backends.gpu.storage.stores import (
     bytes_of,
     fill,
     filling,
-    index_type,
     nwords,
 )
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
-from lagpu.dtypes import BOOL, INT32
+from lagpu.dtypes import BOOL, INT32, index_kind
 from lagpu.operations import RecordedBody, Rejection, Statements, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
@@ -159,7 +158,7 @@ def block_of(device: Device, degree: float, wide: bool = False) -> int:
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Return the bytes of a matrix, and with a search for INT32 levels; see `bytes_on_gpu`."""
     n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
-    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
+    index, place = (np.dtype(index_kind(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
     levels = n * INT32.numpy.itemsize + 4 * nwords(n)
     kept = workspaces.pull_bytes(n) + 12 * nwords(n)

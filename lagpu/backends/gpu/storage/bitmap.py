@@ -13,7 +13,7 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, HostArray, VectorStore
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, DType, index_kind
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 MOST_ROWS = constant("kMostRows")
@@ -241,7 +241,7 @@ class VectorLevels:
         self.vector = v
         xp = v.device.xp
         indices, values = v.listed()
-        kind = np.int32 if v.size < 2**31 else np.int64
+        kind = index_kind(v.size)
         if values is None:  # all of one level, or none
             self.order = stores.as_type(v.device, indices, kind)
             self.level = stores.fill(v.device, xp.empty(len(indices), v.dtype.numpy), v.number)

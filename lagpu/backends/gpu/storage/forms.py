@@ -13,7 +13,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import Entries, least_bytes, shares_for, sorted_columns
 
@@ -36,7 +36,7 @@ def from_csc(
     count = len(row_idx)
     iso = values if np.ndim(values) == 0 else _only_value(device, values)
     item = dtype.numpy.itemsize if iso is None else 0
-    width = np.dtype(stores.index_type(shape[0])).itemsize + item
+    width = np.dtype(index_kind(shape[0])).itemsize + item
     device.require(count * width + len(col_ptr) * 8, "Matrix")
     ptr = on_device(device, _narrow(device, col_ptr, count))
     idx = on_device(device, _narrow(device, row_idx, shape[0]))
@@ -61,7 +61,7 @@ def _narrow(device: Device, indices: Any, largest: int) -> Any:
     """Return host indices in the type they are stored in, before they are copied."""
     if isinstance(indices, device.xp.ndarray) or not isinstance(indices, np.ndarray):
         return indices
-    return indices.astype(stores.index_type(largest), copy=False)
+    return indices.astype(index_kind(largest), copy=False)
 
 
 def diagonal(
@@ -179,7 +179,7 @@ def transpose(
     rises = ncols == 1 and rows_rise
     order = stores.count_up(device, A.nvals, np.int64) if rises else device.order_of(A.row_idx)
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
-    cols = xp.empty(A.nvals, stores.index_type(ncols))
+    cols = xp.empty(A.nvals, index_kind(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
     types = {"OUT": index_ctype(cols), "U": None if values is None else A.dtype}
     device.launch(
@@ -207,7 +207,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
     ends = [0, *device.to_host(xp.searchsorted(before, wanted) + 1).tolist(), nrows]
     del before
     ptr, cols = sorted_columns(xp, entries, ends)
-    made = ptr.astype(A.col_ptr.dtype), cols.astype(stores.index_type(ncols), copy=False)
+    made = ptr.astype(A.col_ptr.dtype), cols.astype(index_kind(ncols), copy=False)
     return CscMatrix(device, A.dtype, (ncols, nrows), *made, None, A.iso)
 
 

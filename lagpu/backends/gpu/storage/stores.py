@@ -16,15 +16,10 @@ import numpy as np
 from lagpu.algebra.operators import Monoid, Operator
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel
-from lagpu.dtypes import FP64, DType, cast, lookup
+from lagpu.dtypes import FP64, DType, cast, index_kind, lookup
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 HostArray = np.ndarray[Any, Any]
-
-
-def index_type(largest: int) -> type[np.signedinteger[Any]]:
-    """Return INT32 if it holds 0 .. `largest`, else INT64."""
-    return np.int32 if largest < 2**31 else np.int64
 
 
 def cast_number(number: Any, dtype: DType) -> Any:
@@ -105,7 +100,7 @@ def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
 
 def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
     """Return the columns and the rows of positions; a column has `each` of them."""
-    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_type(each))
+    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_kind(each))
     run = _step("split_positions", T=rows)
     device.launch(run, len(at), len(at), each, at, cols, rows)
     return cols, rows
@@ -185,8 +180,8 @@ class CscMatrix:
         self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
         #: INT32 while they hold every offset and every row, else INT64; rows rise in a column.
-        self.col_ptr = as_type(device, col_ptr, index_type(self.nvals))
-        self.row_idx = as_type(device, row_idx, index_type(shape[0]))
+        self.col_ptr = as_type(device, col_ptr, index_kind(self.nvals))
+        self.row_idx = as_type(device, row_idx, index_kind(shape[0]))
         self.values = values  #: None if all entries have the value `iso`
         self.iso = iso
         self.symmetric: bool | None = None  #: whether it equals its transpose, once known

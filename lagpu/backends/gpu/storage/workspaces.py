@@ -10,6 +10,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
 from lagpu.backends.gpu.storage import stores
+from lagpu.dtypes import index_kind
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
 #: Counters of a search, for all turns.
@@ -249,7 +250,7 @@ def columns_of(A: stores.CscMatrix) -> Array:
     """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
 
     def made() -> Array:
-        kind = np.dtype(stores.index_type(A.shape[1]))
+        kind = np.dtype(index_kind(A.shape[1]))
         searched = _SEARCHING * min(A.nvals, _AT_ONCE)
         A.device.require(kind.itemsize * A.nvals + searched, "columns of the entries")
         columns = A.device.xp.empty(A.nvals, kind)
