@@ -18,13 +18,8 @@ from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.ops.planner import (
-    DENSE_DEGREE,
-    LONG_SEARCH_DEGREE,
-    alpha_of,
-    beta_of,
-    gamma_of,
-)
+from lagpu.backends.gpu.ops import planner
+from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
@@ -296,7 +291,7 @@ class PieceSpace:
         own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
         own |= {} if result is None else {"result": result}
         if name == "peers":
-            looks = sums and space.degree > LONG_SEARCH_DEGREE
+            looks = sums and space.degree > planner.LONG_SEARCH_DEGREE
             ranks = workspaces.Ranked(None, None, None)
             if looks and body.counts:  # a pull adds up by a table
                 ranks = workspaces.ranked(predecessors, successors, search_grid.COUNT_BYTES)
@@ -583,7 +578,7 @@ class _Space:
 
     def alpha(self, kind: Kind) -> float:
         if kind.sums:  # each product that is pushed crosses a wire
-            return 2.0 if self.degree >= DENSE_DEGREE else 14.0
+            return 2.0 if self.degree >= planner.DENSE_DEGREE else 14.0
         return alpha_of(self.degree, self.n, wide=True)
 
     @staticmethod

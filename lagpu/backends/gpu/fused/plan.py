@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lagpu.backends.gpu.fused.program import run
 from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
-from lagpu.backends.gpu.fused.program.run import (
-    generated_bitmap_loop,
-    generated_loop,
-    generated_sweep,
-)
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
@@ -29,7 +25,9 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
         swept = vector_sweep(body, turns)
-        return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
+        return (
+            run.generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
+        )
     why = "the loop has no frontier"
     if turns.empty is not None:
         recorded = body if isinstance(body, RecordedBody) else None
@@ -49,7 +47,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if once(body, _writes_matrices):
-        found = generated_bitmap_loop(counters, body, turns, why)
+        found = run.generated_bitmap_loop(counters, body, turns, why)
         if isinstance(found, Rejection):
             within = generated_pattern_loop(counters, body, turns, f"{why}; {found.why}")
             found = found if isinstance(within, Rejection) else within
@@ -58,7 +56,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
     if not isinstance(relaxed, Rejection):
         return relaxed
     why = relaxed.why or why
-    return generated_loop(body, turns, why)
+    return run.generated_loop(body, turns, why)
 
 
 def _writes_matrices(body: Statements) -> bool:

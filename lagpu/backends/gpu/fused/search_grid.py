@@ -16,27 +16,13 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
-from lagpu.backends.gpu.ops.planner import (
-    NO_DELTA,
-    SearchRule,
-    alpha_of,
-    beta_of,
-    delta_of,
-    gamma_of,
-)
+from lagpu.backends.gpu.ops.planner import SearchRule, alpha_of, beta_of, delta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
-from lagpu.backends.gpu.storage import workspaces
+from lagpu.backends.gpu.storage import stores, workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
-from lagpu.backends.gpu.storage.stores import (
-    CscMatrix,
-    VectorStore,
-    bytes_of,
-    fill,
-    filling,
-    nwords,
-)
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32, index_kind
@@ -348,11 +334,11 @@ class GridSearch(KernelLoop):
         if added:  # compiled now, as in `save_values`
             late = [x for x, what, _ in body.assignments if what == match.DEPTH]
             for x in late:
-                device.load(filling(x.dtype))
+                device.load(stores.filling(x.dtype))
 
         def settle() -> None:
             for x in late:
-                fill(device, x.values[source : source + 1], added)
+                stores.fill(device, x.values[source : source + 1], added)
             if seen is not None:
                 left = seen[_LEFT]
             else:
@@ -393,7 +379,7 @@ class GridSearch(KernelLoop):
             alpha = alpha_of(space.degree, self._body.A.shape[0], self.plan.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
             return "kByEdges", alpha, beta_of(self.plan.sums), gamma, delta_of(self.plan.sums)
-        return *self._rule[:3], 0.0, NO_DELTA
+        return *self._rule[:3], 0.0, planner.NO_DELTA
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         body, product = self._body, self._body.product
