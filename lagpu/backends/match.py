@@ -256,8 +256,7 @@ ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
 class RelaxationBody(NamedTuple):
     """The body of a relaxation."""
 
-    #: (n, n): as in `SearchBody`.
-    A: ops.Handle
+    A: ops.Handle  #: (n, n): as in `SearchBody`.
     #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
     #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
     frontier: ops.Handle

@@ -30,8 +30,7 @@ BY_ITSELF = ops.Rejection("this backend runs each statement by itself")
 #: Iterations, and vertices and entries for each further one, before a loop counts as long: what the
 #: iterations have cost by then is about what the rest costs as one call.
 LEAST, PER_ITERATION = 16, 1 << 13
-#: Vertices and entries of the smallest matrix that is worth a call.
-SMALL = 1 << 11
+SMALL = 1 << 11  #: Vertices and entries of the smallest matrix that is worth a call.
 _LARGE = 1 << 20  # vertices and entries from which free memory is read
 _EXACT = 2.0**53  # csgraph computes in FP64, which has all integers below
 

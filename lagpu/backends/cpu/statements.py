@@ -174,8 +174,7 @@ BEAMER = (14.0, 24.0)
 #: Alpha, the beta of the way back to pushing, and the beta of a second pull: LAGraph's search for
 #: SuiteSparse, LG_BreadthFirstSearch_SSGrB_template.c.
 ALPHA, BETA_PUSH, BETA_PULL = 8.0, 512, 8
-#: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
-ALPHA_SUMS = 1.0
+ALPHA_SUMS = 1.0  #: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
 #: A matrix is transposed once products looked at so many times its entries for lack of that: by
 #: then making it would have paid (docs/design/cpu.md).
 PATIENCE = 6

@@ -28,14 +28,10 @@ from lagpu.host.interrupt import uninterrupted
 from lagpu.host.job import Job, command, end_together
 
 T = TypeVar("T")
-Arrays = tuple[Any, ...]
-"""What one piece sends to another: arrays of one dimension."""
-Messages = Sequence[Mapping[int, Arrays]]
-"""For each local piece its messages, by receiver."""
-Groups = Sequence[Sequence[int]]
-"""Pieces that send messages to each other alone, as those of a row or of a column."""
-Received = list[dict[int, Arrays]]
-"""For each local piece what it receives, by sender."""
+Arrays = tuple[Any, ...]  #: What one piece sends to another: arrays of one dimension.
+Messages = Sequence[Mapping[int, Arrays]]  #: For each local piece its messages, by receiver.
+Groups = Sequence[Sequence[int]]  #: Pieces that send messages to each other alone, as of a row.
+Received = list[dict[int, Arrays]]  #: For each local piece what it receives, by sender.
 
 
 @dataclass(eq=False)

@@ -38,8 +38,7 @@ Given = Mapping[str, Any]
 NOTHING: Given = {}
 Changes = Sequence[Callable[[], object]]
 Shape = tuple[int, ...]
-Entries = Arrays
-"""(indices, values) of a vector or (rows, columns, values) of a matrix."""
+Entries = Arrays  #: (indices, values) of a vector or (rows, columns, values) of a matrix.
 
 
 # ---- One statement on all processes of a grid: done everywhere, or nowhere

@@ -48,8 +48,7 @@ WHAT = {
 }
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
-#: Vectors, and the values that they had before a search.
-Saved = list[tuple[VectorStore, Any]]
+Saved = list[tuple[VectorStore, Any]]  #: Vectors, and the values that they had before a search.
 
 
 class Workspace:

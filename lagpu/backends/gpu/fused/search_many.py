@@ -30,8 +30,7 @@ from lagpu.operations import Product, Rejection
 #: are faster.
 MOST_DEGREE = 8
 _HUB = 4  # a hub has more than so many times MOST_DEGREE entries
-# Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
-_SHARE = 8
+_SHARE = 8  # Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
 #: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
@@ -249,8 +248,7 @@ class BitParallelSearch(ManySources):
         # The columns of the first are a vertex' predecessors, of the second its successors.
         self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
         self._word, self._groups = words_of(self._k)
-        # how many bits a depth may need
-        most = self._n if times is None else min(self._n, times)
+        most = self._n if times is None else min(self._n, times)  # how many bits a depth may need
         self._planes = most.bit_length()
         self._place = f"bit-parallel search, {stride(self._k)} bits a vertex"  # in A.cache
 

@@ -19,10 +19,8 @@ from lagpu.operations import Descriptor, Product
 # push again when (vertices of the frontier) * beta < n: Beamer, Asanovic and Patterson 2012,
 # section 5.1. The (alpha, beta) of each paper:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# The beta of products that run one by one; a search in one kernel has `beta_of`.
-EAGER_BETA = 24.0
-#: Up to this mean degree a search is assumed to have many levels.
-LONG_SEARCH_DEGREE = 8.0
+EAGER_BETA = 24.0  # The beta of products that run one by one; a search in one kernel has `beta_of`.
+LONG_SEARCH_DEGREE = 8.0  #: Up to this mean degree a search is assumed to have many levels.
 #: Up to this mean degree a cluster of thread blocks searches frontiers of thousands of vertices:
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
@@ -37,16 +35,14 @@ _SUMS_IN_CACHE = 1 << 19
 # the vertices that edges lead to (2026-11-26).
 _FOUND_BEHIND = 0.3
 
-#: The delta of a rule that does not ask how a frontier grows.
-NO_DELTA = 1e30
+NO_DELTA = 1e30  #: The delta of a rule that does not ask how a frontier grows.
 
 #: Frontier density from which ``density`` pulls (Artiles and Saeed 2021, section III C).
 PULL_DENSITY = 0.10
 #: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bernaschi and others 2018 leave it
 #: to the user to find, section 3.3).
 BFS2D_RATIO = 0.05
-#: Mean column length from which a warp a column is faster than a thread.
-WARP_LENGTH = 16.0
+WARP_LENGTH = 16.0  #: Mean column length from which a warp a column is faster than a thread.
 
 #: Cost of pushing one edge with k rows of bits, over that of looking at one entry in a pull: in a
 #: single product, and in a bit-parallel search (docs/design/bitmap.md).
@@ -134,8 +130,7 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     return alpha * max(degree, _FOUND_BEHIND * behind)
 
 
-#: Entries a group of ``push_virtual``, where the author gives none.
-GROUP = 32
+GROUP = 32  #: Entries a group of ``push_virtual``, where the author gives none.
 #: The largest group: the dense graphs of Wen and Zhang have up to 2028368 / 2048 edges a vertex,
 #: and vertices of more than that.
 MOST_GROUP = 4096

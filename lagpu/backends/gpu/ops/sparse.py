@@ -23,8 +23,7 @@ from lagpu.operations import Descriptor, Ewise, Kronecker, Multiply, Product
 Array = Any
 Runs = tuple[Array, Array, Array, Array]
 Algebra = tuple[Monoid, BinaryOp, DType, DType]
-Region = tuple[Array | None, Array | None]
-"""Rows and columns, each None for all."""
+Region = tuple[Array | None, Array | None]  #: Rows and columns, each None for all.
 _DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -34,8 +33,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
-#: Rows up to which searching a column is as fast as a table of it.
-FEW_ROWS = 8
+FEW_ROWS = 8  #: Rows up to which searching a column is as fast as a table of it.
 #: Rows of a table at most, and the logarithm of its slots: eight fit on a multiprocessor.
 MOST_ROWS, TABLE_BITS = 1 << 10, 12
 

@@ -175,8 +175,7 @@ def transpose(
     shares = _shares(A)
     if shares:
         return _transposed_by_shares(A, shares)
-    # Columns rise in A, so they rise in each row.
-    rises = ncols == 1 and rows_rise
+    rises = ncols == 1 and rows_rise  # Columns rise in A, so they rise in each row.
     order = stores.count_up(device, A.nvals, np.int64) if rises else device.order_of(A.row_idx)
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
     cols = xp.empty(A.nvals, index_kind(ncols))
