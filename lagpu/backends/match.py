@@ -381,7 +381,6 @@ def _replaced_at_here(before: ops.Statements, here: ops.Handle) -> list[ops.Hand
 
 
 def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
-    """Return why a product does not fit, or an empty string."""
     s, before = body.product, body.before
     A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
@@ -398,7 +397,6 @@ def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
 
 
 def _why_not_after(body: SweepBody, above: ops.Handle) -> str:
-    """Return why a statement after the product does not fit, or an empty string."""
     y = body.product.out
     for s in body.after:
         desc = s.desc

@@ -282,7 +282,6 @@ def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor = _NO_MASK) ->
 
 
 def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor) -> str:
-    """Return why the direction is left to SuiteSparse, or an empty string."""
     if not (monoid.has_any_terminal or (monoid.is_exact(result) and not monoid.registered)):
         return f"{monoid.name} of {result} may round"
     if desc.accum is not None:

@@ -60,7 +60,6 @@ def plan_program(
 
 
 def _why_no_vectors(s: Statement) -> str:
-    """Return why a statement is not one on vectors, or an empty string."""
     operation: Any = s.operation
     read = [operation.operand] if isinstance(operation, ops.Multiply) else operands_of(operation)
     has_matrix = any(_is_matrix(x) for x in (*read, s.out) if type(x) is not ops.ScalarValue)
@@ -72,7 +71,6 @@ def _is_matrix(x: Any) -> bool:
 
 
 def _why_not_here(pieces: Pieces, s: Statement) -> str:
-    """Return why pieces cannot run a statement in one kernel, or an empty string."""
     operation: Any = s.operation
     if isinstance(operation, ops.ExtractElement) or (
         isinstance(operation, ops.AssignScalar) and operation.indices is not None

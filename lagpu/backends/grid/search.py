@@ -453,7 +453,6 @@ def search_again(pieces: Pieces, body: Any, turns: Any) -> GridLoop | None:
 
 
 def _why_apart(pieces: Pieces) -> str:
-    """Return why the pieces cannot run one kernel together, or an empty string."""
     kinds = {place.name for place in pieces.places if not isinstance(place, GpuBackend)}
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
@@ -465,7 +464,6 @@ def _why_apart(pieces: Pieces) -> str:
 
 
 def _why_no_link(pieces: Pieces) -> str:
-    """Return why the devices of all processes cannot address each other, or an empty string."""
     engine, devices = pieces.engine, [place.device for place in pieces.places]
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
@@ -489,7 +487,6 @@ def _of_any(pieces: Pieces, why: str) -> str:
 def _why_no_search(
     pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None = None
 ) -> str:
-    """Return why a search does not run on all pieces together, or an empty string."""
     return _of_any(pieces, _why_not_here(pieces, body, times, system))
 
 

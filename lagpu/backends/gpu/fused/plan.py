@@ -153,7 +153,6 @@ def _constant_value(body: SearchBody) -> Any:
 
 
 def _why_no_bitmaps(body: SearchBody) -> str:
-    """Return why frontier and outputs cannot be bitmap matrices, or an empty string."""
     k, n = body.frontier.shape
     if n * stride(k) // 32 >= 2**31:
         return "the frontier has 2**31 words or more"

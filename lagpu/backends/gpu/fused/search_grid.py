@@ -547,7 +547,6 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
 
 
 def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
-    """Return why a number may be no better than none at all, or an empty string."""
     number, kind, n = body.frontier.number.item(), body.frontier.dtype, body.A.shape[0]
     reached = [number, *values]
     if body.product.semiring.multiply is binary.plus:  # a half: room for rounding

@@ -363,7 +363,6 @@ def generated_bitmap_loop(
 
 
 def _why_not_bitmap(s: Statement) -> str:
-    """Return why a statement on a matrix' entries cannot be fused, or an empty string."""
     operation = s.operation
     if nwords(s.out.size) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
