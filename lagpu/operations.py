@@ -603,6 +603,10 @@ class Until(NamedTuple):
     done: int = 0
     holds: ScalarValue | None = None
 
+    def on(self, of: Mapping[int, Any]) -> Until:
+        """Return it on other handles, which `of` has by the ``id`` of its own."""
+        return self._replace(empty=of.get(id(self.empty)), unchanged=of.get(id(self.unchanged)))
+
 
 class Levels(Protocol):
     """The entries of an integer vector or matrix, by value; without any they are 0 and -1."""

@@ -209,8 +209,7 @@ class GridProgram:
                 parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
                 local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
-                empty, unchanged = (parts.get(id(x)) for x in self._until[:2])
-                until = self._until._replace(empty=empty, unchanged=unchanged)
+                until = self._until.on(parts)
                 programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
         self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
@@ -362,10 +361,8 @@ class OnOnePiece:
         self._written, vectors = _vectors_of(statements, until)
         self._whole = {id(x): _on_first(pieces, x) for x in vectors}
         of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
-        empty, unchanged = (of.get(id(x)) for x in until[:2])
-        ends = until._replace(empty=empty, unchanged=unchanged)
         place = pieces.places[0]
-        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
+        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], until.on(of))
         if not isinstance(self.inner, Rejection):
             self.name, self.nbytes = self.inner.name, self.inner.nbytes
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"

@@ -228,7 +228,7 @@ class VectorSweep(FusedSweep):
     def nbytes(self) -> int:
         """See `FusedLoop`: a mark a vertex, and the vectors written."""
         marks = self._levels.size * _mark(self._levels.deepest)[1]
-        return int(marks + sum(x.bytes_to_write for x in self.written))
+        return int(marks + super().nbytes)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels

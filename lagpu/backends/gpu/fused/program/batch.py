@@ -368,10 +368,6 @@ class Batch(KernelLoop):
         self._known, self._kept, self._counted = known, kept, counted
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
-    @property
-    def nbytes(self) -> int:
-        return sum(x.bytes_to_write for x in self.written)
-
     def again(self, counted: Any) -> _Again | None:
         """Return what runs it next, if its launch came again and has no scalars to take back."""
         if not self._repeats or self._known.scalars or None in map(_SAME, self._lines):

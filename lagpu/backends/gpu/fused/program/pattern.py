@@ -77,11 +77,10 @@ class GeneratedPatternLoop(GeneratedLoop):
         self, A: MatrixHandle, used: Sequence[MatrixHandle], entries: dict[int, VectorStore],
         statements: Statements, until: Until, why: str,
     ) -> None:  # fmt: skip
-        empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]
         values = self._pattern.values
         first.set_full(None if values is None else values.copy(), self._pattern.iso)
-        super().__init__(statements, until._replace(empty=empty, unchanged=unchanged), why)
+        super().__init__(statements, until.on(entries), why)
         written = ((x, entries[id(x)]) for x in used)
         self._handles = [(x, v) for x, v in written if holds(self.written, v)]
 

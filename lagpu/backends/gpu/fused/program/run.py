@@ -164,13 +164,13 @@ class GeneratedLoop(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: words and values of what is written, and of each product's sums."""
+        """See `FusedLoop`: what is written, and each product's sums."""
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
             for s in self.statements
             if isinstance(s.operation, emit.PRODUCTS)
         )
-        return sum(x.bytes_to_write for x in self.written) + sums
+        return super().nbytes + sums
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
@@ -395,8 +395,8 @@ class GeneratedBitmapLoop(GeneratedLoop):
     counted_input = 0
 
     def __init__(self, found: OnEntries, until: Until, why: str) -> None:
-        empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
-        super().__init__(found.statements, until._replace(empty=empty, unchanged=unchanged), why)
+        entries = {of: A.entries for of, A in found.bitmaps.items()}
+        super().__init__(found.statements, until.on(entries), why)
         self._found = found
         self._shapes = {id(A.entries): A.shape for A in found.bitmaps.values()}
 
