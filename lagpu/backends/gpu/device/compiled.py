@@ -54,7 +54,7 @@ def cache_folder(backend: str) -> Path:
 def kept(
     backend: str, decisive: tuple[str, ...], suffix: str, build: Callable[[str], bytes]
 ) -> tuple[Path, bytes]:
-    """Return the path and the content of a file of the cache, built if it is not there and whole.
+    """Return path and content of a file of the cache, built if it is not there or not whole.
 
     The file is named by the hash of all that is `decisive` for its content, which `build` makes; it
     gets the path of an empty folder, which is removed after it. `BackendUnavailable` if there is no

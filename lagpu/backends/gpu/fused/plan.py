@@ -25,9 +25,9 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
         swept = vector_sweep(body, turns)
-        return (
-            run.generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
-        )
+        if isinstance(swept, Rejection):
+            return run.generated_sweep(body, turns, swept.why)
+        return swept
     why = "the loop has no frontier"
     if turns.empty is not None:
         recorded = body if isinstance(body, RecordedBody) else None

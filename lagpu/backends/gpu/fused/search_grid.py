@@ -32,8 +32,7 @@ NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 _MOST_KERNELS = 64  # launches and plans that a matrix keeps; one more, and all are made again
-#: Bytes a vertex of the room for a table of counts: 4 for each of them, and 4 more for a flag.
-COUNT_BYTES = 8
+COUNT_BYTES = 8  #: Of a table of counts, a vertex: 4 for its own, and room for a flag at the end.
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 #: What each search has of its own, before the arrays of its outputs.
 _EACH = (
