@@ -144,8 +144,7 @@ def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.
     assigns_first = place > 0
     if assigns_first and place != len(statements) - 1:
         return ops.Rejection("the body has assignments both before and after the product")
-    handle: Any = matrix
-    return SearchBody(handle, frontier, desc.mask, product, assigned, assigns_first, statements)
+    return SearchBody(matrix, frontier, desc.mask, product, assigned, assigns_first, statements)
 
 
 def _assignments(
@@ -299,8 +298,7 @@ def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBod
     ]
     if found != expected or len({id(f), id(d), id(worse)}) != 3:
         return _NONE
-    handle: Any = multiply.matrix
-    return RelaxationBody(handle, f, d, worse, product, statements)
+    return RelaxationBody(multiply.matrix, f, d, worse, product, statements)
 
 
 # ------------------------------------------------------------------------------------- sweeps

@@ -167,9 +167,8 @@ def _structure(
 
 def _on_piece(body: match.SearchBody, k: int) -> match.SearchBody:
     """Return a body that is on handles of the grid on the parts of a local piece."""
-    A: Any = body.A
     return match.SearchBody(
-        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        body.A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
         tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
         body.assigns_first, body.statements,
     )  # fmt: skip

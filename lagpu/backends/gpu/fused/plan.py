@@ -103,9 +103,8 @@ def _search_by_policy(body: Statements, until: Until, text: str) -> DeviceLoop |
     found = match_search(list(map(without_policy, body)), until.empty)
     if isinstance(found, Rejection):
         return Rejection(f"policy {name}: no search: {found.why}")
-    handle: Any = found.A
     by = SearchRule(*numbers)._replace(why=f"policy {text}") if numbers else None
-    return grid_search(found._replace(A=handle.csc()), until.times, by)
+    return grid_search(found._replace(A=found.A.csc()), until.times, by)
 
 
 def without_policy(s: Any) -> Any:
@@ -122,8 +121,7 @@ def _plan_search(
     body = match_search(statements, frontier)
     if isinstance(body, Rejection):
         return body
-    handle: Any = body.A
-    body = SearchBody(handle.csc(), *body[1:])  # a fifth of the time of `_replace`
+    body = SearchBody(body.A.csc(), *body[1:])  # a fifth of the time of `_replace`
     if not isinstance(frontier, MatrixHandle):
         return grid_search(body, times, added=added)
     if added:

@@ -577,8 +577,7 @@ def relaxation(statements: Statements, until: Until) -> Relaxation | Rejection:
     body = match_relaxation(statements, until.empty)
     if isinstance(body, Rejection):
         return body
-    handle: Any = body.A
-    body = body._replace(A=handle.csc())
+    body = body._replace(A=body.A.csc())
     why = why_not_in_any_order(body, until)
     return Rejection(f"no relaxation: {why}") if why else Relaxation(body)
 
