@@ -419,8 +419,7 @@ class GridBackend:
             mine = np.flatnonzero(by.owner(rows, cols) == p)
             own = values[mine] if np.ndim(values) else values
             i, j = by.position(rows[mine], cols[mine])
-            local: Any = by.shape(p)
-            parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
+            parts.append(place.matrix_from_coo(i, j, own, dtype, by.shape(p), dup_op))
         return self.pieces.ordered(self.pieces.handle(parts, dtype, shape))
 
     def matrix_from_csc(
@@ -438,9 +437,8 @@ class GridBackend:
                 own = own[rows.own(of_row)]
                 own.sort_indices()
             x = own.data if np.ndim(values) else values
-            local: Any = by.shape(p)
             ptr = own.indptr.astype(np.int64)
-            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, local))
+            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, by.shape(p)))
         made = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -209,7 +209,7 @@ def masks_for(
     desc, shape = s.desc, s.out.shape
     if desc.mask is None or not share:
         return [Descriptor() for _ in pieces]
-    parts = collected(pieces, cast(GridHandle, desc.mask), need)
+    parts = collected(pieces, desc.mask, need)
     if parts is not None:
         return [Descriptor(one, desc.structure, desc.complement, None, True) for one in parts]
     own, given = pieces.layout(shape), []
@@ -482,12 +482,11 @@ def terms_on_devices(
     block = _shared_block(own, need)
     if len(shape) > 1 or not block or not pieces.engine.between_devices:
         return None
-    partial = cast("Sequence[VectorStore]", found)
     messages, given = [], []
     for k, p, _ in pieces:
-        with partial[k].device.alone():
-            message, group = _part_of(partial[k], block), need.group(p)
-            cuts = _cuts_for(partial[k].device, message, block, [own.count(d) for d in group])
+        with found[k].device.alone():
+            message, group = _part_of(found[k], block), need.group(p)
+            cuts = _cuts_for(found[k].device, message, block, [own.count(d) for d in group])
             messages.append(message)
             given.append(dict(zip(group, cuts, strict=True)))
     headers = _headers(pieces, messages, True, dtype)
@@ -495,7 +494,7 @@ def terms_on_devices(
     received = exchanged(pieces, given, need, on_devices=True)
     terms: list[list[Handle]] = []
     for k, p, _ in pieces:
-        device, counters, count = partial[k].device, partial[k].counters, own.count(p)
+        device, counters, count = found[k].device, found[k].counters, own.count(p)
         mine: list[Handle] = []
         with device.alone():
             device.require(len(received[k]) * bytes_of(count, dtype), "mxv")

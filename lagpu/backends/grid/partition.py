@@ -254,7 +254,7 @@ class Layout:
         *indices, values = entries
         return (*self.position(*indices), values)
 
-    def shape(self, piece: int) -> tuple[int, ...]:
+    def shape(self, piece: int) -> Any:  # a tuple of as many as there are dimensions
         return self._shapes[piece]
 
     @functools.cached_property

@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid import partition
@@ -485,7 +484,7 @@ def redistributed(pieces: Pieces, A: GridHandle, after: Layout) -> list[Handle]:
     made = []
     for p, place in enumerate(pieces.places):
         with place.device.alone():
-            xp, shape = place.device.xp, cast(tuple[int, int], after.shape(p))
+            xp, shape = place.device.xp, after.shape(p)
             keys, *values = _joined(xp, [*received.pop(0).values()])
             if values:
                 order = xp.argsort(keys)  # no two are the same
@@ -712,7 +711,6 @@ def on_one_device(
     pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
 ) -> MatrixHandle:
     """Return a matrix that `may_gather` allows on one device, or its pattern; it takes no lock."""
-    assert isinstance(home, GpuBackend)
     device, by = home.device, pieces.layout(A.shape).dims[1]
     parts: list[CscMatrix] = [part.csc() for part in A.parts]
     m, n = A.shape

@@ -261,12 +261,12 @@ class GridProgram:
         """Return the parts of a product's matrix whose columns lead to what the product finds."""
         if not isinstance(s.operation, ops.Multiply):
             return ()
-        pieces, A = self._pieces, cast(Any, s.operation.matrix)
+        pieces, A = self._pieces, s.operation.matrix
         if not s.operation.product.transpose:
             A = pieces.transpose(A)
         (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
         if not has_tables:
-            return cast(Sequence[Handle], A.parts)
+            return list(A.parts)
         found = []
         slot_of: Any = slots_of(pieces.partition(A.shape[0])).of_vertex
         for k, _, place in pieces:
@@ -368,7 +368,7 @@ class OnOnePiece:
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        with cast(Any, self._pieces.places[0].device).alone():
+        with self._pieces.places[0].device.alone():
             cast(Any, self.inner).run()
         new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]
         become_all(new)

@@ -671,7 +671,7 @@ class GridLoop:
 
     def _find(self) -> tuple[_Space, Kind] | None:
         """Return what such a search has kept with the matrix, not with its transpose; or None."""
-        body, A = self._body, cast(Any, self._body.A)
+        body, A = self._body, self._body.A
         if not body.product.transpose and not A.symmetric:
             return None
         space = _Space.of(A, _name_of(self.system))
@@ -681,15 +681,15 @@ class GridLoop:
 
     def _by_columns(self) -> match.SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
-        body: Any = self._body
+        body = self._body
         if not body.product.transpose:
             product = body.product._replace(transpose=True)
             body = body._replace(A=self._pieces.transpose(body.A), product=product)
-        return cast(match.SearchBody, body)
+        return body
 
     def _learn(self, body: match.SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
-        pieces, A = self._pieces, cast(Any, body.A)
+        pieces, A = self._pieces, body.A
         kind = kind_of(body, pieces, self._times, self.system)
         name = _name_of(self.system)
         space = _Space.of(A, name)
