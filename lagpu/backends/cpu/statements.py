@@ -422,8 +422,7 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
 def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     """Return the matrix to multiply by, and whether it is used transposed."""
     if plan.lacks:
-        counts = counts_of(A)
-        counts.lacked += max(plan.edges, A.shape[not product.transpose])
+        counts_of(A).lacked += max(plan.edges, A.shape[not product.transpose])
     if not plan.direction or product.transpose is (plan.direction == "push"):
         return A, product.transpose
     return make_transposed(A), not product.transpose

@@ -151,8 +151,7 @@ class GpuBackend:
         self, rows: Any, cols: Any, values: Any, dtype: DType,
         shape: tuple[int, int], dup_op: BinaryOp | None,
     ) -> MatrixHandle:  # fmt: skip
-        counters = self.runtime.counters
-        few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
+        few = bitmap.from_few_entries(self.runtime.counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 

@@ -39,8 +39,7 @@ def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) ->
     if op.indices is None:
         elementwise.write(w, desc, op.operand)
         return
-    indices = _there(runtime, op.indices[0])
-    u = elementwise.scatter(w, indices, op.operand)
+    u = elementwise.scatter(w, _there(runtime, op.indices[0]), op.operand)
     elementwise.write(w, desc, u, _region(runtime, w, op.indices))
 
 

@@ -118,8 +118,7 @@ class PieceOperands(emit.Operands):
     def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
         """See `Operands`: the ghost of the whole vector, by slots."""
         line, ghost = self._send(u, product.reads[0])
-        numbering = self._numberings[self.size_of(u)]
-        return [line], ghost, numbering.slots
+        return [line], ghost, self._numberings[self.size_of(u)].slots
 
     def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
         """See `Operands`: a gather has the own columns, a scatter has all."""

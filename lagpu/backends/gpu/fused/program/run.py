@@ -481,8 +481,7 @@ class BitmapOperands(emit.Operands):
         else:
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
-        result = emit.Operand(words, values, number, product.result)
-        return [*lines, call], result, logged
+        return [*lines, call], emit.Operand(words, values, number, product.result), logged
 
     def _sums(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
         """Return the line of a product with values, and the numbers that are logged."""
