@@ -19,7 +19,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, ProductSta
 from lagpu.backends.gpu.storage.workspaces import nbytes_of
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Descriptor, MultiplySelection, Product
+from lagpu.operations import Descriptor, Multiply, MultiplySelection, Product
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -84,11 +84,9 @@ def _selection_launch(
     return device.prepare(kernel("spmv/selection.cu", name, prelude=prelude, **macros), threads)
 
 
-def write_product(
-    runtime: Runtime, w: VectorStore, desc: Descriptor,
-    A: CscMatrix, u: VectorStore, product: Product,
-) -> None:  # fmt: skip
+def write_product(runtime: Runtime, w: VectorStore, desc: Descriptor, op: Multiply) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
+    A, u, product = op.matrix.csc(), op.operand, op.product
     runtime.last.plan = plan = choose(A, u, product, desc)
     A.multiplied = True
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
