@@ -46,10 +46,6 @@ class _Entry:
             self.known = what == VALUE
 
 
-def index_of(operation: ops.ExtractElement, params: emit.Parameters) -> str:
-    return params.number("i64", operation.position[0])
-
-
 def index_in(listed: Any, params: emit.Parameters) -> str:
     place = params.place(listed)
     return params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])[0]
@@ -88,7 +84,7 @@ class Pass(emit.Writer):
         if isinstance(operation, ops.Reduce):
             add = operation.monoid
         else:
-            bits, kept = self._one(index_of(operation, self.params))
+            bits, kept = self._one(self.params.number("i64", operation.position[0]))
         functor = self.params.prelude.functor(add)
         self._by_word.append(f"work |= w{e.suffix} & {bits};")
         self._by_index.append(
@@ -498,7 +494,8 @@ class Traced(emit.Writer):
             return [scalars.computes(s)]
         u, params = operation.operand, self.params
         if isinstance(operation, ops.ExtractElement):
-            i, n, x = index_of(operation, params), params.size(u.size), params.vector(u)
+            i = params.number("i64", operation.position[0])
+            n, x = params.size(u.size), params.vector(u)
             there = f"entry_bits({x}_words, {i} / LG_WARP, {n}) >> {i} % LG_WARP & 1"
             z = f"load_entry({there}, {x}_values, {x}_iso, {i})"
             return [BARRIER, scalars.writes(s, z), BARRIER]
