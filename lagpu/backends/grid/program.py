@@ -34,7 +34,6 @@ _COPY = -1  # of a whole matrix, among the copies of sub-clusters
 #: How far numbers are relaxed together, in units of the largest value over the mean degree.
 STEP = 8.0
 _LARGE = 1 << 16  # vertices of a graph that one device may search for all
-_MOST_HELD = emit.Operands.most_held
 
 
 def plan_program(
@@ -180,7 +179,7 @@ class GridProgram:
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
         self._written, self._vectors = _vectors_of(statements, until)
-        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, _MOST_HELD)
+        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, emit.Operands.most_held)
 
     @property
     def nbytes(self) -> int:
