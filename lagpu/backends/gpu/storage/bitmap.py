@@ -202,35 +202,22 @@ def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
     )
 
 
-FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
-
-
 def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     """Return (indices, values) of the first `count` entries; the vector keeps its form."""
-    there: Any = slice(count)
+    device, there = v.device, slice(count)
     if v.form == "bitmap":
-        indices = _first_bits(v, count)
-        there = v.device.from_host(indices)
+        at = device.xp.flatnonzero(v.words)[:count]  # of words with an entry or more
+        each = device.to_host(v.words[at]).view(np.uint8).reshape(-1, 4)
+        word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
+        indices = (device.to_host(at)[word] * 32 + bit)[:count]
+        there = device.from_host(indices)
     elif v.form == "full":
         indices = np.arange(min(count, v.size))
     elif v.indices is None:  # one entry whose index has not left the host, or none
         indices = np.array([v.single] * bool(v.nvals), np.int64)
     else:
-        indices = v.device.to_host(v.indices[:count])
+        indices = device.to_host(v.indices[:count])
     return indices, stores.on_host(v, None if v.values is None else v.values[there], len(indices))
-
-
-def _first_bits(v: VectorStore, count: int) -> HostArray:
-    """Return the first indices whose presence bit is set, looked for by growing steps."""
-    found, start, step = np.empty(0, np.int64), 0, FIRST
-    while start < len(v.words) and len(found) < count:
-        words = v.words[start : start + step]
-        places = v.device.xp.flatnonzero(words)[:count]
-        each = v.device.to_host(words[places]).view(np.uint8).reshape(-1, 4)
-        word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
-        found = np.append(found, (v.device.to_host(places)[word] + start) * 32 + bit)
-        start, step = start + step, min(4 * step, MOST)
-    return found[:count]
 
 
 class VectorLevels:
