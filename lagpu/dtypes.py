@@ -127,6 +127,11 @@ def unify(a: DType, b: DType) -> DType:
     return a if a is b else lookup(np.promote_types(a.numpy, b.numpy))
 
 
+def index_kind(size: int) -> type[np.signedinteger[Any]]:
+    """Return NumPy's INT32 if it holds ``0 .. size``, else INT64."""
+    return np.int32 if size < 2**31 else np.int64
+
+
 def as_array(values: Any) -> np.ndarray[Any, Any]:
     """Return values as an array, of UINT64 if only that has all of these whole numbers.
 

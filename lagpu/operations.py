@@ -260,6 +260,22 @@ class Product(NamedTuple):
     kernel: str | None = None
     policy: str | None = None
 
+    @property
+    def reads(self) -> tuple[bool, bool]:
+        """Whether the multiplication reads the vector's values, and the matrix' values."""
+        reads = self.semiring.multiply.reads
+        return reads if self.flip else reads[::-1]
+
+    @property
+    def is_output_index(self) -> bool:
+        """Whether each product is the index of the output."""
+        return self.semiring.multiply.positional == ("j" if self.flip else "i")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the author names a kernel or a policy."""
+        return self.kernel is not None or self.policy is not None
+
 
 class BoundOperator(NamedTuple):
     """An operator of one operand: unary, binary with one operand bound, or index-unary.
@@ -586,6 +602,10 @@ class Until(NamedTuple):
     times: int | None = None
     done: int = 0
     holds: ScalarValue | None = None
+
+    def on(self, of: Mapping[int, Any]) -> Until:
+        """Return it on other handles, which `of` has by the ``id`` of its own."""
+        return self._replace(empty=of.get(id(self.empty)), unchanged=of.get(id(self.unchanged)))
 
 
 class Levels(Protocol):

@@ -25,7 +25,7 @@ ORDER = (
     ("algebra",),
     ("operations",),
     ("backends.protocol", "backends.policies", "backends.match"),
-    ("backends.guard", "backends.processes"),
+    ("backends.guard",),
     ("backends.cpu", "backends.gpu"),
     ("backends.grid",),
     ("backends",),

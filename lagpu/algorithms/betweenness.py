@@ -18,8 +18,7 @@ from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.inputs import random_seed, require_square, source_vertices
 from lagpu.algorithms.sssp import bellman_ford, lengths_of, tight_edges
 from lagpu.algorithms.structure import connected_components
-from lagpu.backends.processes import of_all, require_alike
-from lagpu.backends.protocol import Clusters
+from lagpu.backends.protocol import Clusters, of_all, require_alike
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.recorder import current_observer

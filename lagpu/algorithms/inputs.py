@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary
-from lagpu.backends.processes import of_all
+from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import index_array, integer, single_index
 from lagpu.dtypes import BOOL, INT32, INT64, DType

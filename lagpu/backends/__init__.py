@@ -294,10 +294,7 @@ def name_elsewhere(backend: Backend) -> str:
 
 
 def found_again(name: str) -> Backend:
-    """Return the backend of this name for an object that is unpickled.
-
-    Where there is none, that is the one that the program has chosen with `use`.
-    """
+    """Return the backend of an unpickled object: of this name, or else what `use` has set."""
     try:
         return get(name)
     except (BackendUnavailable, InvalidValue) as error:

@@ -68,12 +68,6 @@ class SearchBody(NamedTuple):
             and product.result.name in ("FP64", "FP32", "INT64", "UINT64")
         )
 
-    @property
-    def reads(self) -> tuple[bool, bool]:
-        """Whether the multiplication reads the frontier's values, and the matrix' values."""
-        reads = self.product.semiring.multiply.reads
-        return reads if self.product.flip else reads[::-1]
-
     def overwrites(self, sums: bool) -> list[int]:
         """Return which outputs get values at vertices that a loop leaves in the frontier.
 
@@ -136,7 +130,7 @@ def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.
     matrix, product = operation.matrix, operation.product
     if matrix.shape[0] != matrix.shape[1] or any(s.out is matrix for s in statements):
         return ops.Rejection("the matrix is not square, or the body writes it")
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         return ops.Rejection("the product names a kernel or a policy")
     if desc.accum is not None or not desc.replace or desc.mask is None:
         return ops.Rejection("the product has an accumulator, or no mask with replace")
@@ -150,8 +144,7 @@ def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.
     assigns_first = place > 0
     if assigns_first and place != len(statements) - 1:
         return ops.Rejection("the body has assignments both before and after the product")
-    handle: Any = matrix
-    return SearchBody(handle, frontier, desc.mask, product, assigned, assigns_first, statements)
+    return SearchBody(matrix, frontier, desc.mask, product, assigned, assigns_first, statements)
 
 
 def _assignments(
@@ -262,8 +255,7 @@ ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
 class RelaxationBody(NamedTuple):
     """The body of a relaxation."""
 
-    #: (n, n): as in `SearchBody`.
-    A: ops.Handle
+    A: ops.Handle  #: (n, n): as in `SearchBody`.
     #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
     #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
     frontier: ops.Handle
@@ -291,7 +283,7 @@ def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBod
     f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
     product = multiply.product
     ordered = ORDERED.get(product.semiring)
-    if ordered is None or product.kernel is not None or product.policy is not None:
+    if ordered is None or product.is_named:
         return _NONE
     expected = [
         (f, ops.Descriptor(worse, False, True, None, True), ops.Assign(f)),
@@ -306,8 +298,7 @@ def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBod
     ]
     if found != expected or len({id(f), id(d), id(worse)}) != 3:
         return _NONE
-    handle: Any = multiply.matrix
-    return RelaxationBody(handle, f, d, worse, product, statements)
+    return RelaxationBody(multiply.matrix, f, d, worse, product, statements)
 
 
 # ------------------------------------------------------------------------------------- sweeps
@@ -388,7 +379,6 @@ def _replaced_at_here(before: ops.Statements, here: ops.Handle) -> list[ops.Hand
 
 
 def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
-    """Return why a product does not fit, or an empty string."""
     s, before = body.product, body.before
     A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
@@ -399,13 +389,12 @@ def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
         return "the product and a statement before it write the same vector"
     if any(holds(ops.operands_of(b.operation), s.out) for b in before) and s.out.nvals:
         return "the product's output has entries before the sweep, and the body reads them"
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         return "the product names a kernel or a policy"
     return "the matrix has more than 2**31 rows" if max(A.shape) >= 2**31 else ""
 
 
 def _why_not_after(body: SweepBody, above: ops.Handle) -> str:
-    """Return why a statement after the product does not fit, or an empty string."""
     y = body.product.out
     for s in body.after:
         desc = s.desc

@@ -24,9 +24,8 @@ from lagpu.operations import Handle
 class Sent:
     """The messages that pieces of a grid in this process have sent to others in one form.
 
-    The form is ``"list"`` or ``"bitmap"`` of vertices, their ``"values"``, ``"pairs"`` of vertex
-    and parent, ``"parents"`` in an order that the receiver knows, or ``"counts"``. Empty messages
-    do not count.
+    The form is ``"list"`` or ``"bitmap"`` of vertices, or their ``"values"``. Empty messages do not
+    count.
     """
 
     form: str
@@ -261,10 +260,7 @@ class Backend(Protocol):
 
     @property
     def last_product(self) -> Any:
-        """The choice for the last product of this thread: `direction`, `kernel` and `reason`.
-
-        None if it is not reported.
-        """
+        """The `direction`, `kernel` and `reason` of this thread's last product, or None."""
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: ops.Statement) -> None:
@@ -389,3 +385,43 @@ class Backend(Protocol):
 
     def may_keep_csr(self, A: Handle, allowed: bool | None) -> bool:
         """Return whether a directed matrix may be stored by rows too; set this unless None."""
+
+
+# ---- Values that the processes of a backend have each for themselves
+def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
+    """Return the numbers that each process of a backend has, in one order, the same in all.
+
+    Every process calls it, with as many numbers. A process that decided by its own clock, free
+    memory or random numbers could decide otherwise, and the others wait for it forever.
+    """
+    parts = backend.capabilities.parts
+    if parts is None or len(parts.homes) == parts.count:
+        return [list(numbers)]
+    mine = np.array(numbers)
+    return [its.tolist() for (its,) in parts.gather(lambda _home, _piece: (mine,))]
+
+
+def require_alike(backend: Backend, what: str, **given: Any) -> None:
+    """Raise `ProcessFailed` in every process of a backend unless all give the same, by name.
+
+    Statements do so by themselves: this is for what decides what a process does with its own part.
+    """
+    parts = backend.capabilities.parts
+    if parts is not None:
+        parts.require_alike(what, given)
+
+
+def in_step(backend: Backend, work: Callable[[], T]) -> T:
+    """Return the result of what each process does without the backend; all raise one's error."""
+    parts = backend.capabilities.parts
+    if parts is None or len(parts.homes) == parts.count:
+        return work()
+    done: list[T] = []
+
+    def once(_home: Backend, _piece: int) -> tuple[()]:
+        if not done:
+            done.append(work())
+        return ()
+
+    parts.gather(once)
+    return done[0]

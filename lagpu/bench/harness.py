@@ -24,8 +24,7 @@ import numpy as np
 from rich.text import Text
 
 from lagpu import versions
-from lagpu.backends.processes import of_all
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, of_all
 from lagpu.core.recorder import flush
 from lagpu.errors import CheckFailed
 from lagpu.generators.edges import parts_of

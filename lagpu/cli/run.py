@@ -13,7 +13,7 @@ import numpy as np
 from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
 from lagpu.backends.guard import overridden
-from lagpu.backends.processes import of_all
+from lagpu.backends.protocol import of_all
 from lagpu.catalog import PROOFS
 from lagpu.cli import console
 from lagpu.cli.check import SEARCHES

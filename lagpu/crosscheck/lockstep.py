@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from lagpu import operations as ops
-from lagpu.backends.processes import of_all
-from lagpu.backends.protocol import Backend, Capabilities
+from lagpu.backends.protocol import Backend, Capabilities, of_all
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer, run_statement
 from lagpu.crosscheck import meaning

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends
-from lagpu.backends.processes import require_alike
-from lagpu.backends.protocol import Backend, Parts
+from lagpu.backends.protocol import Backend, Parts, require_alike
 from lagpu.core import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported

@@ -18,7 +18,7 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.core.arguments import combine
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
 
@@ -42,7 +42,7 @@ class CSC:
     def of(cls, A: Matrix) -> CSC:
         """Return a copy of a matrix on any backend."""
         col_ptr, row_idx, values = A.to_csc()
-        rows = row_idx.astype(_index_type(A.nrows), copy=False)
+        rows = row_idx.astype(index_kind(A.nrows), copy=False)
         return cls(A.nrows, A.ncols, col_ptr, rows, _iso(values))
 
     @property
@@ -73,7 +73,7 @@ class CSC:
 
     def columns(self) -> Array:
         """Return the column of every entry, (nvals,)."""
-        j = np.arange(self.ncols, dtype=_index_type(self.ncols))
+        j = np.arange(self.ncols, dtype=index_kind(self.ncols))
         return np.repeat(j, np.diff(self.col_ptr))
 
     def dense_values(self) -> Array:
@@ -163,7 +163,7 @@ def from_edge_keys(keys: Array, n: int) -> CSC:
     rows = keys.astype(np.int32)  # the low 32 bits: the smaller vertex
     del keys
     # SciPy takes the wider of both index types; 64 bits would double the time and memory.
-    narrow = above.astype(_index_type(len(rows)))
+    narrow = above.astype(index_kind(len(rows)))
     upper = sp.csc_array((np.ones(len(rows), np.int8), rows, narrow), shape=(n, n))
     lower = upper.tocsr()  # row i of the upper triangle is column i of the lower one
     below = lower.indptr
@@ -287,7 +287,7 @@ def compress(entries: Any, *, pattern: bool = False) -> CSC:
     # Its rows may be in any order, and repeated; a `pattern` is True everywhere.
     entries.sum_duplicates()  # sorts too, unless the array is known to be sorted
     nrows, ncols = entries.shape
-    rows = entries.indices.astype(_index_type(nrows), copy=False)
+    rows = entries.indices.astype(index_kind(nrows), copy=False)
     col_ptr = entries.indptr.astype(np.int64, copy=False)
     return CSC(nrows, ncols, col_ptr, rows, np.True_ if pattern else _iso(entries.data))
 
@@ -298,7 +298,3 @@ def _iso(values: Array) -> Any:
     if values.size == 0:
         return values.dtype.type(1)
     return values[0] if (values == values[0]).all() else values
-
-
-def _index_type(size: int) -> type[np.signedinteger[Any]]:
-    return np.int32 if size < 2**31 else np.int64

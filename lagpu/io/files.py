@@ -13,8 +13,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
-from lagpu.backends.processes import in_step
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, in_step
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
 from lagpu.dtypes import as_array

@@ -11,8 +11,7 @@ from typing import IO, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from lagpu.backends.processes import in_step
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, in_step
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
 from lagpu.dtypes import as_array, lookup

@@ -12,8 +12,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu import dtypes
-from lagpu.backends.processes import require_alike
-from lagpu.backends.protocol import Backend, Parts
+from lagpu.backends.protocol import Backend, Parts, require_alike
 from lagpu.core import Matrix
 from lagpu.dtypes import BOOL, lookup
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError

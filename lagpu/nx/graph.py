@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from lagpu import backends
-from lagpu.backends.processes import in_step
+from lagpu.backends.protocol import in_step
 from lagpu.core import Matrix
 from lagpu.errors import LagpuError
 from lagpu.host.ordered import Graph as Ordered

@@ -12,7 +12,7 @@ from networkx.utils import create_py_random_state
 
 from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
-from lagpu.backends.processes import of_all
+from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers, by_text, registered

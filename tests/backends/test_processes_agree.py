@@ -17,7 +17,7 @@ from lagpu import Matrix, algorithms, generators, io
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.comm import MpiEngine
-from lagpu.backends.processes import of_all
+from lagpu.backends.protocol import of_all
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import LagpuError, OutOfMemory
 from lagpu.io import files, networkx_graphs

@@ -231,7 +231,7 @@ def test_recorded_statements_see_numbers_as_they_are_then(place, monkeypatch):
 
     v = Vector.from_dense(np.ones(5), backend=place)
     before, s = Scalar(FP64), Scalar(FP64, 2.0)
-    monkeypatch.setattr(plan, "generated_loop", lambda *_: Rejection("planted"))
+    monkeypatch.setattr(plan.run, "generated_loop", lambda *_: Rejection("planted"))
     for watched in (False, True):
         w = Vector(FP64, 5, backend=place)
         s << 2.0

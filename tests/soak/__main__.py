@@ -27,8 +27,7 @@ import drawn_loops
 from strategies import Failed
 
 from lagpu import backends, versions
-from lagpu.backends.processes import of_all
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, of_all
 from lagpu.errors import LagpuError
 from soak import algorithm_calls, statements
 

@@ -66,7 +66,7 @@ def barriers(
         with devices[0].alone():
             peers.run(
                 [
-                    (launch, {**peers.arguments(p), **how, "result": peers.results[p]})
+                    (launch, {**peers.fixed(p), **peers.turn(), **how, "result": peers.results[p]})
                     for p, launch in enumerate(launches)
                 ]
             )

@@ -54,4 +54,4 @@ def nvrtc_compile(kernel: Kernel, arch: str, *, optimised: bool = False) -> byte
             program.close()
 
     decisive = (version("cuda-core"), repr(nvrtc.nvrtcVersion()), repr(options), text)
-    return kept("nvrtc", decisive, ".cubin", build).content
+    return kept("nvrtc", decisive, ".cubin", build)[1]

@@ -30,12 +30,11 @@ class CpuMeter:
         self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         with LOCK:
-            w = None if out is None or out.kind == "Matrix" else out
-            product = (
-                operation if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else None
-            )
+            w: Any = None if out is None or out.kind == "Matrix" else out
+            product: Any = operation
+            multiplies = isinstance(product, (ops.Multiply, ops.MultiplySelection))
             edges = before = 0
-            if w is not None and product is not None:
+            if w is not None and multiplies:
                 edges, before = _edges(w, product), int(product.operand.gb.nvals)
             start = time.perf_counter()
             work()
@@ -43,12 +42,10 @@ class CpuMeter:
                 handles.finish(w)
             ms = (time.perf_counter() - start) * 1e3
             found = Measured(kernel_ms=ms, host_ms=ms)
-            if product is not None:
-                plan = statements.LAST.plan or statements.ITS_OWN
-                found = found._replace(
-                    direction=plan.direction, kernel=plan.kernel, reason=plan.reason
-                )
-            if w is not None and product is not None:
+            if multiplies:
+                by = statements.LAST.plan or statements.ITS_OWN
+                found = Measured(ms, ms, direction=by.direction, kernel=by.kernel, reason=by.reason)
+            if w is not None and multiplies:
                 A, u = product[:2]
                 moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
                 found = found._replace(edges=edges, bytes=int(moved))

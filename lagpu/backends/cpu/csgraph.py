@@ -17,7 +17,7 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends.cpu import handles, statements
 from lagpu.backends.cpu.handles import LOCK, Box, gb
 from lagpu.backends.cpu.workarounds import boxed
-from lagpu.backends.match import DEPTH, VALUE, SearchBody, match_relaxation, match_search
+from lagpu.backends.match import DEPTH, VALUE, match_relaxation, match_search
 from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.host.columns import listed
 from lagpu.host.interrupt import uninterrupted
@@ -30,8 +30,7 @@ BY_ITSELF = ops.Rejection("this backend runs each statement by itself")
 #: Iterations, and vertices and entries for each further one, before a loop counts as long: what the
 #: iterations have cost by then is about what the rest costs as one call.
 LEAST, PER_ITERATION = 16, 1 << 13
-#: Vertices and entries of the smallest matrix that is worth a call.
-SMALL = 1 << 11
+SMALL = 1 << 11  #: Vertices and entries of the smallest matrix that is worth a call.
 _LARGE = 1 << 20  # vertices and entries from which free memory is read
 _EXACT = 2.0**53  # csgraph computes in FP64, which has all integers below
 
@@ -149,8 +148,10 @@ def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection
     if until.times is not None and until.times <= n:
         return ops.Rejection("it ends after some levels")
     has_values = any(a.what == VALUE for a in found.assignments)
-    number = _constant(found)
-    follows = found.product.semiring.multiply.positional == "k" and not found.sums
+    of = found.product.semiring
+    is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
+    number = found.frontier.dtype.numpy.type(1) if is_one else None  # which any product is
+    follows = of.multiply.positional == "k" and not found.sums
     counts = found.counts and found.frontier.dtype is FP64
     cast = found.frontier.dtype.is_float and any(  # GraphBLAS' cast, which NumPy's is not
         a.what == VALUE and not a.target.dtype.is_float for a in found.assignments
@@ -184,13 +185,6 @@ def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection
     found.A.long = True
     why = f"{len(ends)} levels from iteration {until.done} on"
     return WholeLoop("breadth_first_order", why, new, until.done + len(ends) - 1)
-
-
-def _constant(found: SearchBody) -> Any:
-    """Return the one value that any product has, as of ``any_pair``; None if it varies."""
-    of = found.product.semiring
-    is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
-    return found.frontier.dtype.numpy.type(1) if is_one else None
 
 
 class Steps:
@@ -265,10 +259,7 @@ def _dense(x: Box) -> Array:
 
 
 def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box, limit: float) -> bool:
-    """Whether no edge out of a vertex of `known` gives a number that neither vector has.
-
-    `worse` has the marks of the numbers that are no better.
-    """
+    """Whether no edge out of `known` gives a new number; `worse` marks those that are no better."""
     marked = np.zeros(graph.n, bool)
     indices, values = _entries(worse)
     marked[indices] = values
@@ -317,7 +308,7 @@ def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rej
         and (add.op, add.left, add.right) == (binary.plus, None, 1)
         and product.semiring.monoid is monoid.plus
         and product.semiring.multiply is (binary.first if product.flip else binary.second)
-        and (product.kernel or product.policy) is None
+        and not product.is_named
     )
     levels: Any = found
     n = delta.size
@@ -364,7 +355,7 @@ def _components(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejec
         gather is True
         and hook is False
         and _carries(product)
-        and (product.kernel or product.policy) is None
+        and not product.is_named
         and body[1].operation.operand is grand
         and {grand.dtype, least.dtype} == {kind}
         and kind.numpy.kind == "i"
@@ -408,11 +399,8 @@ def _selects(f: Box, u: Box, s: ops.Statement) -> bool | None:
 
 
 def _labels(graph: Graph) -> Array:
-    """Return the least vertex of each vertex' component, (n,), of a symmetric graph.
-
-    Most vertices are often in the component of the vertex of most edges, which a search finds in
-    less time; csgraph labels the others.
-    """
+    """Return the least vertex of each vertex' component, (n,), of a symmetric graph."""
+    # Most vertices are often in that of the vertex of most edges, which a search finds sooner.
     from scipy.sparse import csgraph
 
     n = graph.n

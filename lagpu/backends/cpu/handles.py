@@ -80,8 +80,7 @@ class Box:
 
     symmetric: bool | None = None  #: Whether a matrix equals its transpose, once known.
     full = True  #: Whether GraphBLAS may use its full form for the object.
-    #: Whether a row or a column has more than 256 entries, once known.
-    has_hub: bool | None = None
+    has_hub: bool | None = None  #: Whether a row or a column has more than 256 entries, once known.
     #: The last copy that served as a mask in place of the object, kept while C uses it.
     mask_copy: Any = None
     counts: Any = None  #: `Counts` of a matrix, once a product has needed them.

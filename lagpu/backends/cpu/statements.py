@@ -174,8 +174,7 @@ BEAMER = (14.0, 24.0)
 #: Alpha, the beta of the way back to pushing, and the beta of a second pull: LAGraph's search for
 #: SuiteSparse, LG_BreadthFirstSearch_SSGrB_template.c.
 ALPHA, BETA_PUSH, BETA_PULL = 8.0, 512, 8
-#: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
-ALPHA_SUMS = 1.0
+ALPHA_SUMS = 1.0  #: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
 #: A matrix is transposed once products looked at so many times its entries for lack of that: by
 #: then making it would have paid (docs/design/cpu.md).
 PATIENCE = 6
@@ -283,7 +282,6 @@ def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor = _NO_MASK) ->
 
 
 def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor) -> str:
-    """Return why the direction is left to SuiteSparse, or an empty string."""
     if not (monoid.has_any_terminal or (monoid.is_exact(result) and not monoid.registered)):
         return f"{monoid.name} of {result} may round"
     if desc.accum is not None:
@@ -424,8 +422,7 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
 def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     """Return the matrix to multiply by, and whether it is used transposed."""
     if plan.lacks:
-        counts = counts_of(A)
-        counts.lacked += max(plan.edges, A.shape[not product.transpose])
+        counts_of(A).lacked += max(plan.edges, A.shape[not product.transpose])
     if not plan.direction or product.transpose is (plan.direction == "push"):
         return A, product.transpose
     return make_transposed(A), not product.transpose

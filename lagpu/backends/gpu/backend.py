@@ -1,7 +1,4 @@
-"""The gpu backend: storage, planner, kernels and fused loops, as a `Backend`.
-
-The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). Its methods delegate.
-"""
+"""The gpu backend, of a CUDA device or of the simulated one (``sim``): its methods delegate."""
 
 from __future__ import annotations
 
@@ -26,7 +23,6 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, fill, on_h
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import LagpuError
 from lagpu.host import memory
 
 Array = np.ndarray[Any, Any]
@@ -34,11 +30,10 @@ Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 
 
-def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
-    return named_error(backend.device, error, method)
-
-
-@guarded(_named_error, host=("vector", "vector_set", "nvals"))
+@guarded(
+    lambda backend, error, method: named_error(backend.device, error, method),
+    host=("vector", "vector_set", "nvals"),
+)
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods."""
 
@@ -156,8 +151,7 @@ class GpuBackend:
         self, rows: Any, cols: Any, values: Any, dtype: DType,
         shape: tuple[int, int], dup_op: BinaryOp | None,
     ) -> MatrixHandle:  # fmt: skip
-        counters = self.runtime.counters
-        few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
+        few = bitmap.from_few_entries(self.runtime.counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 
@@ -212,8 +206,7 @@ class GpuBackend:
         if not on_device:
             return on_host(v, values, v.nvals)
         if values is None:
-            made = self.device.xp.empty(v.nvals, v.dtype.numpy)
-            return fill(self.device, made, v.number)
+            return fill(self.device, self.device.xp.empty(v.nvals, v.dtype.numpy), v.number)
         return self.device.copy_of(values)
 
     def set_values(self, x: Handle, values: Array) -> None:
@@ -245,11 +238,9 @@ class GpuBackend:
             form, values = "bitmap" if entries is not store else entries.form, entries.values
         return form + ", iso" * (values is None and store.nvals > 0)
 
-    def isequal(self, x: Handle, y: Handle) -> bool:
+    def isequal(self, x: Any, y: Any) -> bool:
         if isinstance(x, VectorStore):
-            assert isinstance(y, VectorStore)
             return x.isequal(y)
-        assert isinstance(y, MatrixHandle)
         return forms.is_equal(x.csc(), y.csc())
 
     def levels(self, x: Handle) -> bitmap.VectorLevels | bitmap.BitmapLevels | None:

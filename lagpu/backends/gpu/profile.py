@@ -165,14 +165,10 @@ class SearchTraffic(NamedTuple):
         cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
     ) -> SearchTraffic:
         """Return it, where the frontier is a vector of n values of a type."""
-        reads_u = product.semiring.multiply.reads[0 if product.flip else 1]
         adds_up = not product.semiring.monoid.has_any_terminal
-        carried = value_bytes(dtype) if reads_u or adds_up else 0
-        offset = A.col_ptr.itemsize
-        listed = _LISTED_VERTEX + offset
-        return cls(
-            _bytes_of_edge(A, product), 4, 4 * nwords(n), offset, listed, carried, n, n, assigned
-        )
+        carried = value_bytes(dtype) if product.reads[0] or adds_up else 0
+        edge, offset, bits = _bytes_of_edge(A, product), A.col_ptr.itemsize, 4 * nwords(n)
+        return cls(edge, 4, bits, offset, _LISTED_VERTEX + offset, carried, n, n, assigned)
 
     def push(self, edges: int, entered: int, found: int, alone: bool) -> int:
         """Return the bytes of a level that is pushed, by one block `alone` in shared memory."""
@@ -227,8 +223,7 @@ class StatementTraffic(NamedTuple):
 
 def _bytes_of_edge(A: CscMatrix, product: Product) -> int:
     """Return the bytes of an entry's row, and of its value if the product reads that."""
-    reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
-    value = A.dtype.numpy.itemsize if reads_a and A.values is not None else 0
+    value = A.dtype.numpy.itemsize if product.reads[1] and A.values is not None else 0
     return int(A.row_idx.itemsize) + value
 
 

@@ -225,13 +225,9 @@ class GridMeter:
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
-    found = Measured(
-        kernel_ms=ms,
-        host_ms=ms,
-        compile_ms=sum(part.compile_ms for part in parts),
-        copy_ms=sum(part.copy_ms for part in parts),
-        copy_bytes=sum(part.copy_bytes for part in parts),
-    )
+    summed = ("compile_ms", "copy_ms", "copy_bytes")
+    sums = {name: sum(getattr(part, name) for part in parts) for name in summed}
+    found = Measured(ms, ms, **sums)
     if not parts:
         return found._replace(reason=said)
     first = parts[0]
@@ -423,10 +419,8 @@ class GridBackend:
             mine = np.flatnonzero(by.owner(rows, cols) == p)
             own = values[mine] if np.ndim(values) else values
             i, j = by.position(rows[mine], cols[mine])
-            local: Any = by.shape(p)
-            parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
-        made = self.pieces.handle(parts, dtype, shape)
-        return self.pieces.ordered(made)
+            parts.append(place.matrix_from_coo(i, j, own, dtype, by.shape(p), dup_op))
+        return self.pieces.ordered(self.pieces.handle(parts, dtype, shape))
 
     def matrix_from_csc(
         self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
@@ -443,9 +437,8 @@ class GridBackend:
                 own = own[rows.own(of_row)]
                 own.sort_indices()
             x = own.data if np.ndim(values) else values
-            local: Any = by.shape(p)
             ptr = own.indptr.astype(np.int64)
-            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, local))
+            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, by.shape(p)))
         made = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)

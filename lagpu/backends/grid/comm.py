@@ -28,14 +28,10 @@ from lagpu.host.interrupt import uninterrupted
 from lagpu.host.job import Job, command, end_together
 
 T = TypeVar("T")
-Arrays = tuple[Any, ...]
-"""What one piece sends to another: arrays of one dimension."""
-Messages = Sequence[Mapping[int, Arrays]]
-"""For each local piece its messages, by receiver."""
-Groups = Sequence[Sequence[int]]
-"""Pieces that send messages to each other alone, as those of a row or of a column."""
-Received = list[dict[int, Arrays]]
-"""For each local piece what it receives, by sender."""
+Arrays = tuple[Any, ...]  #: What one piece sends to another: arrays of one dimension.
+Messages = Sequence[Mapping[int, Arrays]]  #: For each local piece its messages, by receiver.
+Groups = Sequence[Sequence[int]]  #: Pieces that send messages to each other alone, as of a row.
+Received = list[dict[int, Arrays]]  #: For each local piece what it receives, by sender.
 
 
 @dataclass(eq=False)
@@ -132,11 +128,7 @@ _WORD = 8  # each array begins at a multiple of so many bytes, as the widest typ
 
 
 def to_bytes(messages: Sequence[Arrays]) -> Bytes:
-    """Return messages as one array of bytes.
-
-    It begins with the length of a head, which lists the type and the length of each array of each
-    message as JSON; then come the arrays.
-    """
+    """Return messages as bytes: the length of a JSON head, the head (types, lengths), arrays."""
     arrays = [np.ascontiguousarray(array) for one in messages for array in one]
     head = json.dumps([_kinds(one) for one in messages]).encode()
     head += b" " * (-len(head) % _WORD)

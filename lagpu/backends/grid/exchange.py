@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays, Messages, Received
-from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Pieces,
     computed,
@@ -36,7 +36,6 @@ DeviceArray = Any
 
 #: How a set of positions is sent; "shorter" decides for each message.
 FORMS = ("shorter", "list", "bitmap")
-BITS = 32  # of a word on a device
 _NARROW = 2**32  # positions that a number of 4 bytes can mean
 _NUMBERED = 2**63  # positions, at least, that are sent by row and column instead of by a number
 _COLLECTED = 40  # bytes of an entry without its values, as it is received, sorted and stored
@@ -210,7 +209,7 @@ def masks_for(
     desc, shape = s.desc, s.out.shape
     if desc.mask is None or not share:
         return [Descriptor() for _ in pieces]
-    parts = collected(pieces, cast(GridHandle, desc.mask), need)
+    parts = collected(pieces, desc.mask, need)
     if parts is not None:
         return [Descriptor(one, desc.structure, desc.complement, None, True) for one in parts]
     own, given = pieces.layout(shape), []
@@ -483,12 +482,11 @@ def terms_on_devices(
     block = _shared_block(own, need)
     if len(shape) > 1 or not block or not pieces.engine.between_devices:
         return None
-    partial = cast("Sequence[VectorStore]", found)
     messages, given = [], []
     for k, p, _ in pieces:
-        with partial[k].device.alone():
-            message, group = _part_of(partial[k], block), need.group(p)
-            cuts = _cuts_for(partial[k].device, message, block, [own.count(d) for d in group])
+        with found[k].device.alone():
+            message, group = _part_of(found[k], block), need.group(p)
+            cuts = _cuts_for(found[k].device, message, block, [own.count(d) for d in group])
             messages.append(message)
             given.append(dict(zip(group, cuts, strict=True)))
     headers = _headers(pieces, messages, True, dtype)
@@ -496,7 +494,7 @@ def terms_on_devices(
     received = exchanged(pieces, given, need, on_devices=True)
     terms: list[list[Handle]] = []
     for k, p, _ in pieces:
-        device, counters, count = partial[k].device, partial[k].counters, own.count(p)
+        device, counters, count = found[k].device, found[k].counters, own.count(p)
         mine: list[Handle] = []
         with device.alone():
             device.require(len(received[k]) * bytes_of(count, dtype), "mxv")

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.dtypes import DType
+from lagpu.dtypes import DType, index_kind
 from lagpu.host.columns import Permutation
 from lagpu.operations import Handle
 
 Array = np.ndarray[Any, Any]
 
+BITS = 32  # of a word
 _LONGEST_BLOCK = 1024  # indices: 32 words of presence bits, which are one line of a GPU's memory
 _BLOCKS_A_PIECE = 4  # at least, if the dimension has so many indices
 
@@ -68,7 +69,7 @@ class Ranks:
 
     def __init__(self, order: Array) -> None:
         self.size = len(order)
-        kind = np.int32 if self.size < 2**31 else np.int64
+        kind = index_kind(self.size)
         self.indices: Any = order.astype(kind)
         self.numbers: Any = np.empty_like(self.indices)
         self.numbers[self.indices] = np.arange(self.size, dtype=kind)
@@ -120,6 +121,11 @@ class Partition:
     def rises(self) -> bool:
         """Whether the indices of a piece rise with their positions."""
         return self.new is None
+
+    @property
+    def in_words(self) -> bool:
+        """Whether each block of indices fills words, so that indices are in order in these."""
+        return self.new is None and self.block % BITS == 0
 
     @property
     def whole(self) -> bool:
@@ -248,7 +254,7 @@ class Layout:
         *indices, values = entries
         return (*self.position(*indices), values)
 
-    def shape(self, piece: int) -> tuple[int, ...]:
+    def shape(self, piece: int) -> Any:  # a tuple of as many as there are dimensions
         return self._shapes[piece]
 
     @functools.cached_property

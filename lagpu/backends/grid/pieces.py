@@ -14,14 +14,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid import partition
 from lagpu.backends.grid.comm import Arrays, LocalEngine, Messages, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
 from lagpu.backends.protocol import Backend, Phase, Sent
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, DType, index_kind
 from lagpu.errors import BackendMismatch, InvalidValue, LagpuError
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import require
@@ -38,8 +37,7 @@ Given = Mapping[str, Any]
 NOTHING: Given = {}
 Changes = Sequence[Callable[[], object]]
 Shape = tuple[int, ...]
-Entries = Arrays
-"""(indices, values) of a vector or (rows, columns, values) of a matrix."""
+Entries = Arrays  #: (indices, values) of a vector or (rows, columns, values) of a matrix.
 
 
 # ---- One statement on all processes of a grid: done everywhere, or nowhere
@@ -435,7 +433,7 @@ def by_columns(entries: Entries) -> Entries:
     if rows or len(indices) * _MOST_GAPS < size:
         order: Array = np.lexsort((*rows, indices)) if rows else np.argsort(indices)
     else:  # many are there: nothing is sorted
-        order = np.full(size, -1, np.int32 if size < 2**31 else np.int64)
+        order = np.full(size, -1, index_kind(size))
         order[indices] = np.arange(len(indices), dtype=order.dtype)
         order = order[order >= 0]
     return tuple(array[order] for array in entries)
@@ -486,7 +484,7 @@ def redistributed(pieces: Pieces, A: GridHandle, after: Layout) -> list[Handle]:
     made = []
     for p, place in enumerate(pieces.places):
         with place.device.alone():
-            xp, shape = place.device.xp, cast(tuple[int, int], after.shape(p))
+            xp, shape = place.device.xp, after.shape(p)
             keys, *values = _joined(xp, [*received.pop(0).values()])
             if values:
                 order = xp.argsort(keys)  # no two are the same
@@ -552,11 +550,7 @@ _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 
 
 def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) -> int:
-    """Return the number of pieces of a sub-cluster: as asked, or the smallest that fits.
-
-    `free` are the free bytes of the piece that has least. It raises `InvalidValue` if there are no
-    sub-clusters of so many pieces as asked.
-    """
+    """Return the pieces of a sub-cluster: `asked` for, or the fewest that fit `free` bytes each."""
     count, here = pieces.engine.size, len(pieces.engine.local)
     sizes = [d for d in range(1, here + 1) if here % d == 0]
     sizes += [here * m for m in range(2, count // here + 1) if count // here % m == 0]
@@ -578,11 +572,7 @@ def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) ->
 
 
 class GridClusters:
-    """The sub-clusters of a grid that have pieces in this process; see `Clusters`.
-
-    Each has `size` pieces, a divisor of those of a process or a multiple. `make` returns the
-    backend over an engine and some places.
-    """
+    """Sub-clusters with pieces here, which `make` makes of `size` pieces each; see `Clusters`."""
 
     def __init__(
         self, pieces: Pieces, size: int, make: Callable[[LocalEngine, Sequence[Backend]], Backend]
@@ -668,13 +658,9 @@ class GridClusters:
 def copied(
     pieces: Pieces, A: GridHandle, by: Layout, clusters: Sequence[int]
 ) -> dict[int, tuple[Array, Array]]:
-    """Return the parts of copies of a matrix' pattern for the local pieces, by their number.
-
-    A part is (col_ptr, row_idx), rows rising. Every process calls it, with the layout of a copy, by
-    which rows are not cut, and the numbers of the sub-clusters that get one.
-    """
+    """Return the parts (col_ptr, row_idx) of a pattern's copies for local pieces, by number."""
     before, columns = pieces.layout(A.shape), by.dims[1]
-    kind = np.int32 if max(A.shape) < 2**31 else np.int64
+    kind = index_kind(max(A.shape))
     own = [(p, *place.matrix_to_csc(A.parts[k], narrow=True)[:2]) for k, p, place in pieces]
     most = max(pieces.engine.gather_objects([len(rows) for _, _, rows in own]))
     here = [p for p in pieces.engine.local if p // by.pieces in clusters]
@@ -725,7 +711,6 @@ def on_one_device(
     pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
 ) -> MatrixHandle:
     """Return a matrix that `may_gather` allows on one device, or its pattern; it takes no lock."""
-    assert isinstance(home, GpuBackend)
     device, by = home.device, pieces.layout(A.shape).dims[1]
     parts: list[CscMatrix] = [part.csc() for part in A.parts]
     m, n = A.shape

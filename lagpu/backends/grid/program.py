@@ -9,7 +9,6 @@ from typing import Any, cast
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.gpu.device.peers import Peers
-from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
@@ -19,9 +18,9 @@ from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import GridHandle, Partition, become_all
-from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
-from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all
+from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
+from lagpu.backends.grid.search import num_slots, renumbered, slots_of
 from lagpu.backends.grid.statements import reduce
 from lagpu.backends.match import distinct, holds, match_relaxation, match_search
 from lagpu.dtypes import BOOL
@@ -35,7 +34,6 @@ _COPY = -1  # of a whole matrix, among the copies of sub-clusters
 #: How far numbers are relaxed together, in units of the largest value over the mean degree.
 STEP = 8.0
 _LARGE = 1 << 16  # vertices of a graph that one device may search for all
-_MOST_HELD = emit.Operands.most_held
 
 
 def plan_program(
@@ -61,7 +59,6 @@ def plan_program(
 
 
 def _why_no_vectors(s: Statement) -> str:
-    """Return why a statement is not one on vectors, or an empty string."""
     operation: Any = s.operation
     read = [operation.operand] if isinstance(operation, ops.Multiply) else operands_of(operation)
     has_matrix = any(_is_matrix(x) for x in (*read, s.out) if type(x) is not ops.ScalarValue)
@@ -73,7 +70,6 @@ def _is_matrix(x: Any) -> bool:
 
 
 def _why_not_here(pieces: Pieces, s: Statement) -> str:
-    """Return why pieces cannot run a statement in one kernel, or an empty string."""
     operation: Any = s.operation
     if isinstance(operation, ops.ExtractElement) or (
         isinstance(operation, ops.AssignScalar) and operation.indices is not None
@@ -81,11 +77,11 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
         return "an index of a vector is on one piece alone"
     if not isinstance(operation, emit.PRODUCTS):
         return ""
-    product, position = operation.product, operation.product.semiring.multiply.positional
-    if position == ("j" if product.flip else "i"):
+    position = operation.product.semiring.multiply.positional
+    if operation.product.is_output_index:
         return "each product is the index of the output, which a piece numbers by position"
     by = pieces.partition(operation.operand.size)
-    if position and (num_slots(by) != by.size or by.new is not None or by.block % BITS):
+    if position and (num_slots(by) != by.size or not by.in_words):
         return "products are indices, which pieces number by slots"
     sizes = (operation.operand.size, s.out.size)
     if max(num_slots(pieces.partition(size)) for size in sizes) >= 2**31:
@@ -183,7 +179,7 @@ class GridProgram:
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
         self._written, self._vectors = _vectors_of(statements, until)
-        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, _MOST_HELD)
+        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, emit.Operands.most_held)
 
     @property
     def nbytes(self) -> int:
@@ -198,15 +194,12 @@ class GridProgram:
                 if type(x) is ops.ScalarValue:
                     x.get()  # another device may have it
         of_product = {id(s): self._columns(s) for s in self.statements}
-        held = {id(x): self._whole(x) for x in self._vectors if x.size in self._held}
+        held = {id(x): whole(pieces, x, "loop") for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
         shared = [numbering for numbering, _ in numberings.values()]
-        device, programs, made = pieces.places[0].device, [], []
-        try:
-            for k, _, place in pieces:
-                device = place.device
-                if device.enter is not None:
-                    device.enter()
+        programs, made = [], []
+        for k, _, place in pieces:
+            with place.device.alone():
                 parts = {
                     id(x): held[id(x)][k] if id(x) in held else x.parts[k] for x in self._vectors
                 }
@@ -215,15 +208,9 @@ class GridProgram:
                 parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
                 local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
-                empty, unchanged = (parts.get(id(x)) for x in self._until[:2])
-                until = self._until._replace(empty=empty, unchanged=unchanged)
+                until = self._until.on(parts)
                 programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
-            self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
-        except Exception as error:
-            named = named_error(device, error, "device")
-            if named is None:
-                raise
-            raise named from error
+        self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
         programs[0].ran()
 
@@ -273,12 +260,12 @@ class GridProgram:
         """Return the parts of a product's matrix whose columns lead to what the product finds."""
         if not isinstance(s.operation, ops.Multiply):
             return ()
-        pieces, A = self._pieces, cast(Any, s.operation.matrix)
+        pieces, A = self._pieces, s.operation.matrix
         if not s.operation.product.transpose:
             A = pieces.transpose(A)
         (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
         if not has_tables:
-            return cast(Sequence[Handle], A.parts)
+            return list(A.parts)
         found = []
         slot_of: Any = slots_of(pieces.partition(A.shape[0])).of_vertex
         for k, _, place in pieces:
@@ -299,11 +286,6 @@ class GridProgram:
             count = slots.words * BITS if has_tables else by.size
             kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
         return cast(Numbered, kept[by])
-
-    def _whole(self, x: GridHandle) -> list[Handle]:
-        """Return a small vector on each local piece."""
-        entries = self._pieces.collected(x)
-        return [from_entries(place, entries, x.dtype, x.shape) for _, _, place in self._pieces]
 
     def _window(self, nbytes: int) -> Peers:
         """Return windows of so many bytes, kept with the first product's matrix."""
@@ -378,16 +360,14 @@ class OnOnePiece:
         self._written, vectors = _vectors_of(statements, until)
         self._whole = {id(x): _on_first(pieces, x) for x in vectors}
         of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
-        empty, unchanged = (of.get(id(x)) for x in until[:2])
-        ends = until._replace(empty=empty, unchanged=unchanged)
         place = pieces.places[0]
-        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
+        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], until.on(of))
         if not isinstance(self.inner, Rejection):
             self.name, self.nbytes = self.inner.name, self.inner.nbytes
             self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        with cast(Any, self._pieces.places[0].device).alone():
+        with self._pieces.places[0].device.alone():
             cast(Any, self.inner).run()
         new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]
         become_all(new)
@@ -411,7 +391,7 @@ def _on_first(pieces: Pieces, x: GridHandle) -> Any:
 def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
     """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
     by, home = pieces.partition(x.size), pieces.places[0]
-    if by.new is not None or by.block % BITS:
+    if not by.in_words:
         return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
     # Blocks are whole words, which are distributed as their indices are.
     words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()

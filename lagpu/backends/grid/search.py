@@ -13,43 +13,35 @@ import numpy as np
 from lagpu.backends import match
 from lagpu.backends.gpu import GpuBackend, profile
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.ops.planner import (
-    DENSE_DEGREE,
-    LONG_SEARCH_DEGREE,
-    alpha_of,
-    beta_of,
-    gamma_of,
-)
+from lagpu.backends.gpu.ops import planner
+from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
-from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import Planned, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
-BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 Count = Callable[[], int]
+Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]
 
 
 class Slots(NamedTuple):
-    """The bits of the vertices in the words of a frontier.
-
-    The words of a piece hold no vertex of another one, so each has one writer.
-    """
+    """The bits of vertices in the words of a frontier; each word is of one piece, its writer."""
 
     vertices: int  #: Of all pieces.
     run: int  #: ``1 << run`` consecutive words are of one piece.
@@ -77,7 +69,7 @@ def slots_of(by: Partition) -> Slots:
     counts = [by.count(p) for p in range(by.pieces)]
     length, words = _words_of(by)
     run = length.bit_length() - 1
-    if _in_words(by):
+    if by.in_words:
         return Slots(by.size, run, words, max(counts), None, None)
     of_vertex = np.zeros(by.size, np.int32)
     names = np.zeros(words * BITS, np.int32)
@@ -94,15 +86,10 @@ def num_slots(by: Partition) -> int:
     return _words_of(by)[1] * BITS
 
 
-def _in_words(by: Partition) -> bool:
-    """Whether each block of indices fills words, so that an index is its own slot."""
-    return by.new is None and by.block % BITS == 0
-
-
 def _words_of(by: Partition) -> tuple[int, int]:
     """Return the words of a block of one piece, and of all blocks of all pieces."""
     most = max(1, nwords(max(by.count(p) for p in range(by.pieces))))
-    length = by.block // BITS if _in_words(by) else min(_LINE, 1 << (most.bit_length() - 1))
+    length = by.block // BITS if by.in_words else min(_LINE, 1 << (most.bit_length() - 1))
     runs = -(-most // length)
     return length, -(-runs * length * by.pieces // 4) * 4
 
@@ -157,7 +144,7 @@ def kind_of(
     body: match.SearchBody, pieces: Pieces, times: int | None, system: systems.System | None = None
 ) -> Kind:
     """Return the kind of a search from its body on handles of the grid."""
-    sends = body.reads[0]  # each part may have one value, but not the same one
+    sends = body.product.reads[0]  # each part may have one value, but not the same one
     ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
     iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
@@ -180,9 +167,8 @@ def _structure(
 
 def _on_piece(body: match.SearchBody, k: int) -> match.SearchBody:
     """Return a body that is on handles of the grid on the parts of a local piece."""
-    A: Any = body.A
     return match.SearchBody(
-        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        body.A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
         tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
         body.assigns_first, body.statements,
     )  # fmt: skip
@@ -233,14 +219,9 @@ class PieceSpace:
         return predecessors, csr_of(predecessors)
 
     def start(
-        self,
-        space: _Space,
-        body: match.SearchBody,
-        kind: Kind,
-        new: Sequence[VectorStore],
-        times: int | None,
-        log: profile.LoopLog | None = None,
-    ) -> tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]:
+        self, space: _Space, body: match.SearchBody, kind: Kind,
+        new: Sequence[VectorStore], times: int | None, log: profile.LoopLog | None = None,
+    ) -> Started:  # fmt: skip
         """Return a search of at most `times` iterations; what it needs is allocated and compiled.
 
         `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
@@ -298,10 +279,7 @@ class PieceSpace:
     def _prepared(
         self, space: _Space, body: match.SearchBody, kind: Kind, logs: dict[str, str], result: Array
     ) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all searches of this kind share.
-
-        Without a `result` each search has its own.
-        """
+        """Prepare the launch with what all searches of a kind share, `result` among it if given."""
         slots, part, push = self._slots, body.A, self._push
         device: Device = part.device
         predecessors, successors = self.forms(part)
@@ -312,10 +290,10 @@ class PieceSpace:
         own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
         own |= {} if result is None else {"result": result}
         if name == "peers":
-            looks = sums and space.degree > LONG_SEARCH_DEGREE
+            looks = sums and space.degree > planner.LONG_SEARCH_DEGREE
             ranks = workspaces.Ranked(None, None, None)
             if looks and body.counts:  # a pull adds up by a table
-                ranks = workspaces.ranked(predecessors, successors, search_grid.RANKED_BYTES)
+                ranks = workspaces.ranked(predecessors, successors, search_grid.COUNT_BYTES)
                 macros |= {} if ranks.idx is None else {"RANKS": "1"}
             near = workspaces.near_words(device, predecessors.shape[0]) if looks else 0
             own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
@@ -324,7 +302,7 @@ class PieceSpace:
         room = search_grid.pull_room(self._block, sums)
         shared = max(room, 4 * (own.get("near", 0) + 1))
         grid = device.max_cooperative_blocks(made, self._block, shared)
-        reads_matrix = not iso and body.reads[1]
+        reads_matrix = not iso and body.product.reads[1]
         unhinted = sums or (reads_matrix and part.values is not None)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
@@ -432,10 +410,7 @@ def searches(pieces: Pieces) -> bool:
 
 
 def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
-    """Return the search that runs a loop on all pieces as one kernel, or why there is none.
-
-    The product may name a paper's system.
-    """
+    """Return the search that runs a loop on all pieces as one kernel, or why there is none."""
     if not pieces.one_kernel:
         why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
         if why:
@@ -477,7 +452,6 @@ def search_again(pieces: Pieces, body: Any, turns: Any) -> GridLoop | None:
 
 
 def _why_apart(pieces: Pieces) -> str:
-    """Return why the pieces cannot run one kernel together, or an empty string."""
     kinds = {place.name for place in pieces.places if not isinstance(place, GpuBackend)}
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
@@ -489,7 +463,6 @@ def _why_apart(pieces: Pieces) -> str:
 
 
 def _why_no_link(pieces: Pieces) -> str:
-    """Return why the devices of all processes cannot address each other, or an empty string."""
     engine, devices = pieces.engine, [place.device for place in pieces.places]
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
@@ -513,19 +486,17 @@ def _of_any(pieces: Pieces, why: str) -> str:
 def _why_no_search(
     pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None = None
 ) -> str:
-    """Return why a search does not run on all pieces together, or an empty string."""
     return _of_any(pieces, _why_not_here(pieces, body, times, system))
 
 
 def _why_not_here(
     pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None
 ) -> str:
-    multiply = body.product.semiring.multiply
     if system is not None and times is not None:
         return "the number of levels is bounded"
     if system is not None and pieces.partition(body.frontier.shape[0]).block % BITS:
         return "the vertices of a piece do not fill words"
-    if multiply.positional == ("j" if body.product.flip else "i"):
+    if body.product.is_output_index:
         return "each product is the index of the output, which a piece numbers by position"
     if times is not None and not body.assigns_first:
         return "the number of levels is bounded, and the assignments follow the product"
@@ -539,7 +510,7 @@ def _why_not_here(
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
     return (
         match.why_no_search(body)
-        or match.why_no_values(body, body.sums, body.sums or body.reads[0])
+        or match.why_no_values(body, body.sums, body.sums or body.product.reads[0])
         or (lacking and f"a search needs the matrix by rows too, and {lacking}")
     )
 
@@ -603,7 +574,7 @@ class _Space:
 
     def alpha(self, kind: Kind) -> float:
         if kind.sums:  # each product that is pushed crosses a wire
-            return 2.0 if self.degree >= DENSE_DEGREE else 14.0
+            return 2.0 if self.degree >= planner.DENSE_DEGREE else 14.0
         return alpha_of(self.degree, self.n, wide=True)
 
     @staticmethod
@@ -661,29 +632,19 @@ class GridLoop:
         peers, engine = space.peers, pieces.engine
         written = [a.target for a in body.assignments]
         made, started = [], []
-        device = pieces.places[0].device
-        try:
-            for k, _, place in pieces:
-                device = place.device
-                if device.enter is not None:
-                    device.enter()
+        for k, _, place in pieces:
+            with place.device.alone():
                 left = _blank(body.frontier.parts[k])
                 old = [x.parts[k] for x in written]
                 made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
-            # No process launches a kernel before all have come so far, or if one has failed.
-            if not engine.all(peers.ready):
-                peers.clear()
-                engine.barrier()
-            launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-            logged = [log.words for log in logs]
-            results = self._launched(peers, launches, logged, space.lasts)
-        except Exception as error:
-            named = named_error(device, error, "device")
-            if named is None:
-                raise
-            raise named from error
+        # No process launches a kernel before all have come so far, or if one has failed.
+        if not engine.all(peers.ready):
+            peers.clear()
+            engine.barrier()
+        launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
+        results = self._launched(peers, launches, [log.words for log in logs], space.lasts)
         for (*_, settle), result in zip(started, results, strict=True):
             settle(result)
         if logs:
@@ -709,11 +670,8 @@ class GridLoop:
             raise
 
     def _find(self) -> tuple[_Space, Kind] | None:
-        """Return what a search of this structure has kept on the same parts, or None.
-
-        A search by the transpose has kept it there; this one looks at the matrix alone.
-        """
-        body, A = self._body, cast(Any, self._body.A)
+        """Return what such a search has kept with the matrix, not with its transpose; or None."""
+        body, A = self._body, self._body.A
         if not body.product.transpose and not A.symmetric:
             return None
         space = _Space.of(A, _name_of(self.system))
@@ -723,15 +681,15 @@ class GridLoop:
 
     def _by_columns(self) -> match.SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
-        body: Any = self._body
+        body = self._body
         if not body.product.transpose:
             product = body.product._replace(transpose=True)
             body = body._replace(A=self._pieces.transpose(body.A), product=product)
-        return cast(match.SearchBody, body)
+        return body
 
     def _learn(self, body: match.SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
-        pieces, A = self._pieces, cast(Any, body.A)
+        pieces, A = self._pieces, body.A
         kind = kind_of(body, pieces, self._times, self.system)
         name = _name_of(self.system)
         space = _Space.of(A, name)

@@ -71,10 +71,9 @@ def local_products(
         A, product = pieces.transpose(A), product._replace(transpose=True)
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
-    position = product.semiring.multiply.positional
-    if position == _index_of_output(product) and not layout.dims[1 - inner].whole:
+    if product.is_output_index and not layout.dims[1 - inner].whole:
         product, parts = _taking(product, of_matrix=True), _indices(pieces, A, 1 - inner)
-    elif position == "k" and not layout.dims[inner].whole:
+    elif product.semiring.multiply.positional == "k" and not layout.dims[inner].whole:
         product, numbered = _taking(product, of_matrix=False), -1
     # The index k is that of the operand's last dimension, which is summed over.
     need = needed(layout, inner)
@@ -103,7 +102,7 @@ def multiply_selection(pieces: Pieces, op: ops.MultiplySelection, s: Statement) 
     """``w = P' u``, where each piece has its part of f; else as a product with the matrix."""
     f, u = op.indices, op.operand
     product = op.product
-    if product.transpose and product.semiring.multiply.positional != _index_of_output(product):
+    if product.transpose and not product.is_output_index:
         left = whole(pieces, u, "mxv")
         return [ops.MultiplySelection(f.parts[k], left[k], product) for k, _, _place in pieces]
     nrows = u.shape[0] if product.transpose else s.out.shape[0]
@@ -140,11 +139,6 @@ def kronecker(pieces: Pieces, op: ops.Kronecker, s: Statement) -> list[Operation
         i, j = by.index(piece, rows // max(p, 1), cols // max(q, 1))
         given.append((i * p + rows % max(p, 1), j * q + cols % max(q, 1), values))
     return _assigned(pieces, given, s)
-
-
-def _index_of_output(product: ops.Product) -> str:
-    """Return what a positional operator reads if each product is the index of the output."""
-    return "j" if product.flip else "i"
 
 
 def _taking(product: ops.Product, of_matrix: bool) -> ops.Product:

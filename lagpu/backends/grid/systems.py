@@ -75,10 +75,7 @@ def policies_with_systems(place: Backend) -> tuple[str, ...]:
 
 
 def system_of(policy: str | None) -> System | None:
-    """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
-
-    It raises `InvalidValue` for an argument or a value that the system does not have.
-    """
+    """Return the system that a policy such as ``"bfs2d:ratio=0.1,share=no"`` names, or None."""
     name, _, text = (policy or "").partition(":")
     system = SYSTEMS.get(name)
     if policy is None or system is None:
@@ -123,6 +120,6 @@ def why_no_system_search(body: SearchBody) -> str:
         return "products of a level add up"
     if multiply.positional == "k" and monoid.op.name == "any":
         return ""
-    if multiply.positional or any(body.reads) or not monoid.idempotent:
+    if multiply.positional or any(body.product.reads) or not monoid.idempotent:
         return "the values of the product are neither ones nor predecessors"
     return ""

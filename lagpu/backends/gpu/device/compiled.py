@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lagpu.backends.gpu.kernels import Kernel, Param
 from lagpu.backends.protocol import NotCompiled
@@ -37,13 +37,6 @@ def require_now() -> None:
         raise NotCompiled
 
 
-class Kept(NamedTuple):
-    """A file of the cache: its path, and its content without the hash at its end."""
-
-    path: Path
-    content: bytes
-
-
 def cache_folder(backend: str) -> Path:
     """Return the folder of compiled kernels: ``LAGPU_CACHE_DIR``, or one under the user's cache."""
     chosen = os.environ.get("LAGPU_CACHE_DIR")
@@ -60,8 +53,8 @@ def cache_folder(backend: str) -> Path:
 
 def kept(
     backend: str, decisive: tuple[str, ...], suffix: str, build: Callable[[str], bytes]
-) -> Kept:
-    """Return a file of the cache, built if it is not there or not whole.
+) -> tuple[Path, bytes]:
+    """Return path and content of a file of the cache, built if it is not there or not whole.
 
     The file is named by the hash of all that is `decisive` for its content, which `build` makes; it
     gets the path of an empty folder, which is removed after it. `BackendUnavailable` if there is no
@@ -72,7 +65,7 @@ def kept(
         content = _whole(path)
         if content is None:
             content = _build(path, build)
-    return Kept(path, content)
+    return path, content
 
 
 @contextmanager
@@ -304,4 +297,4 @@ def compiled(
         return module
 
     decisive = (version, *options, kernel.name, kernel.alone)
-    return kept(backend, decisive, ".cubin" if is_known else ".ptx", build).content
+    return kept(backend, decisive, ".cubin" if is_known else ".ptx", build)[1]

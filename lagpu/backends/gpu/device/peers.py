@@ -54,12 +54,8 @@ class Peers:
             self._seen.append(seen)
         self.count = len(self.addresses[0])  #: The pieces of all processes.
 
-    def arguments(self, k: int) -> dict[str, Any]:
-        """Return what a kernel takes of the k-th piece of this process, by name."""
-        return self.fixed(k) | self.turn()
-
     def fixed(self, k: int) -> dict[str, Any]:
-        """Return the arguments that are the same in each run."""
+        """Return the arguments of the k-th piece of this process that are the same in each run."""
         return {"piece": self._first + k, "windows": self.addresses[k]}
 
     def turn(self) -> dict[str, Any]:
@@ -73,12 +69,11 @@ class Peers:
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
-        The caller holds the devices' locks, and names the errors of their libraries. The kernels
-        have nothing to wait for but those of other processes; if there is an error they have ended,
-        and what they wrote is of no use: `GridTimeout` if a device has waited too long for another
-        one, `KeyboardInterrupt` if the host has stopped them. They report to `results` on the
-        devices, by default to those above, which the host sees sooner, and which hold a report
-        until the next run.
+        The caller holds the devices' locks. The kernels have nothing to wait for but those of other
+        processes; if there is an error they have ended, and what they wrote is of no use:
+        `GridTimeout` if a device has waited too long for another one, `KeyboardInterrupt` if the
+        host has stopped them. They report to `results` on the devices, by default to those above,
+        which the host sees sooner, and which hold a report until the next run.
         """
         if not self.ready:
             self.clear()
@@ -86,7 +81,8 @@ class Peers:
             seen[_EPOCH] = self._epoch
         self.ready = False
         try:
-            self._devices[0].run_together(launches)
+            with self._devices[0].alone():
+                self._devices[0].run_together(launches)
             found = [self._reported(k, results) for k in range(len(self._devices))]
             self._check(found)
         except BaseException:

@@ -138,10 +138,7 @@ class CheckedLaunch:
             self(dict(zip(self.varying, values, strict=True)))
 
     def again(self, values: list[Any]) -> None:
-        """Run it with the arguments of the last call, except these of `each`; see `repeats`.
-
-        The list may be changed.
-        """
+        """Run it as the last call did, but for these of `each`, in a list that may be changed."""
         self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
@@ -543,13 +540,7 @@ def has_free(device: Device, nbytes: int) -> bool:
 
 
 def format_bytes(nbytes: int) -> str:
-    """Return a size in decimal units, ``"12.4 GB"``.
-
-    Examples
-    --------
-    >>> format_bytes(12_400_000_000)
-    '12.4 GB'
-    """
+    """Return a size in decimal units, such as ``"12.4 GB"``."""
     size = float(nbytes)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
@@ -588,10 +579,7 @@ def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) ->
 
 
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
-    """Return arguments as a kernel takes them: arrays, None for a null pointer, exact scalars.
-
-    `ndarray` is the array type of the device. `KernelLaunchError` names the first misfit.
-    """
+    """Return checked arguments: arrays of the type `ndarray`, None for null, exact scalars."""
     if len(args) != len(kernel.params):
         raise KernelLaunchError(
             f"{kernel.name}: {len(args)} arguments != {len(kernel.params)} parameters. "

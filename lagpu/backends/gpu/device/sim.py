@@ -298,10 +298,7 @@ _ANOTHER = "Set CXX to a compiler that works, or leave it out for g++."
 
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
-    """Return the command of the C++ compiler, ``CXX`` or ``g++``, and its version line.
-
-    ``CXX`` may have several words. `BackendUnavailable` if it does not work.
-    """
+    """Return the words of the C++ compiler's command, ``CXX`` or ``g++``, and its version line."""
     wanted = os.environ.get("CXX") or "g++"
     try:
         words = shlex.split(wanted)
@@ -328,14 +325,11 @@ def compiler() -> tuple[tuple[str, ...], str]:
 
 
 def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
-    """Return the path of `source` compiled, from the cache if it is there and whole.
-
-    `what` is its name in error messages, `flags` are further compiler options.
-    """
+    """Return the path of `source` compiled with `flags`, or from the cache; errors name `what`."""
     command, version = compiler()
     options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]
     decisive = (version, *_FLAGS, *_LIBRARIES, *flags, _headers(), source)
-    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder)).path
+    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder))[0]
 
 
 @functools.cache

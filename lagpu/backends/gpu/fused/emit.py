@@ -367,28 +367,18 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
-    def __init__(self, statements: Statements, device: Device) -> None:
-        read = [x for s in statements for x in s.scalars_read]
-        written = distinct(s.out for s in statements if s.writes_scalar)
-        found = distinct([*written, *read])
-        self._set(device, written, found, _unsure(statements, found))
-
-    @classmethod
-    def known(
-        cls, device: Device, written: list[ops.ScalarValue],
-        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
-    ) -> LoopScalars:  # fmt: skip
-        """Return the scalars of statements like others, for which all this was found before."""
-        made = cls.__new__(cls)
-        made._set(device, written, found, unsure)
-        return made
-
-    def _set(
+    def __init__(
         self, device: Device, written: list[ops.ScalarValue],
         found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
     ) -> None:  # fmt: skip
         self._device, self.written, self.all, self.unsure = device, written, found, unsure
         self._out: Array = None  # of the run between `room` and `ran`
+
+    @classmethod
+    def of(cls, statements: Statements, device: Device) -> LoopScalars:
+        written = distinct(s.out for s in statements if s.writes_scalar)
+        found = distinct([*written, *(x for s in statements for x in s.scalars_read)])
+        return cls(device, written, found, _unsure(statements, found))
 
     def room(self) -> Array:
         """Return new room for what a run leaves: the scalars written, and which read failed."""
@@ -471,17 +461,12 @@ def _has_value(operation: ops.Operation, full: set[int]) -> bool:
     if not isinstance(operation, (ops.Apply, ops.Ewise)):
         return False
     there = [id(x) in full for x in operands_of(operation)]
-    return any(there) if getattr(operation, "kind", "") in _UNIONS else all(there)
-
-
-_UNIONS = ("ewise_add", "ewise_union")
+    is_union = getattr(operation, "kind", "") in ("ewise_add", "ewise_union")
+    return any(there) if is_union else all(there)
 
 
 class KernelScalars(Writer):
-    """The scalars of a loop in the text of its kernel, variables that every thread has.
-
-    They are entries of one index, and it is the `Writer` of statements on them.
-    """
+    """The scalars of a loop in its kernel: variables of every thread, and the `Writer` of them."""
 
     at = "0, 0"
 
@@ -533,10 +518,7 @@ class KernelScalars(Writer):
         return write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
-        """Return where blocks leave their parts of the next sum: another place in each iteration.
-
-        A block may be there while a slower one still reads this one.
-        """
+        """Return where blocks leave parts of the next sum, by turns: slow ones may still read."""
         self._sums += 1
         return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
 
@@ -647,7 +629,8 @@ class Operands:
         sums = sum(isinstance(s.operation, SUMMED) for s in statements)
         self.scalars = self.scalars_of(scalars, sums, self.params)
         self.before = list(self.scalars.before)
-        self._sizes_held = set() if traced else self._sizes_to_hold()
+        given = statements, until.unchanged, self.size_of, self.most_held
+        self._sizes_held = set() if traced else sizes_to_hold(*given)
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
 
     def new_counters(self, count: int) -> int:
@@ -695,10 +678,7 @@ class Operands:
         return ["grid_sync(barrier);"]
 
     def condition(self) -> tuple[list[str], list[str], list[str]] | None:
-        """Return the lines of the loop's condition if they are not those of one device.
-
-        They stand before the loop, at its top and at its end; those of the body are written.
-        """
+        """Return the condition's lines: before the loop, at its top and end; None: one device's."""
         return None
 
     def filled(self, s: Statement) -> str:
@@ -712,9 +692,6 @@ class Operands:
     def holds(self, x: VectorStore) -> bool:
         """Whether every warp holds the vectors of this size in registers, a lane an index."""
         return self.size_of(x) in self._sizes_held
-
-    def _sizes_to_hold(self) -> set[int]:
-        return sizes_to_hold(self.statements, self.unchanged, self.size_of, self.most_held)
 
     def _held(self, x: VectorStore) -> str:
         """Return the registers of a vector, which are loaded before the loop."""
@@ -879,11 +856,7 @@ def counted(counter: int) -> str:
 
 
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
-    """Return the arguments of a product that belong to the forms of its matrix.
-
-    They are lists for a push, both forms, those of a sum of all entries if a block has any `warps`,
-    and the number of entries.
-    """
+    """Return a product's arguments that belong to its matrix: lists, both forms, sums, entries."""
     A = run.handles[matrix].csc()
     given = None if warps else A.kernels.get((_on_forms, product))
     if given is None:

@@ -53,9 +53,9 @@ class KernelLoop(abc.ABC):
     may_run_on = False
 
     @property
-    @abc.abstractmethod
     def nbytes(self) -> int:
-        """See `FusedLoop`."""
+        """See `FusedLoop`: what is written."""
+        return sum(x.bytes_to_write for x in self.written)
 
     def _outputs(self) -> Sequence[VectorStore]:
         return self.written

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lagpu.backends.gpu.fused.program import run
 from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
-from lagpu.backends.gpu.fused.program.run import (
-    generated_bitmap_loop,
-    generated_loop,
-    generated_sweep,
-)
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
@@ -24,16 +20,14 @@ from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turn
 
 
 def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop | Rejection:
-    """Return the kernel that runs a loop; see `Backend.plan_loop`.
-
-    A search runs as one of three kernels for searches; for a sweep, or any other body, a kernel is
-    generated. The reason of a choice is in numbers.
-    """
+    """Return the kernel of a loop, one for searches or a generated one; see `Backend.plan_loop`."""
     if not isinstance(turns, Until):
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
         swept = vector_sweep(body, turns)
-        return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
+        if isinstance(swept, Rejection):
+            return run.generated_sweep(body, turns, swept.why)
+        return swept
     why = "the loop has no frontier"
     if turns.empty is not None:
         recorded = body if isinstance(body, RecordedBody) else None
@@ -53,7 +47,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if once(body, _writes_matrices):
-        found = generated_bitmap_loop(counters, body, turns, why)
+        found = run.generated_bitmap_loop(counters, body, turns, why)
         if isinstance(found, Rejection):
             within = generated_pattern_loop(counters, body, turns, f"{why}; {found.why}")
             found = found if isinstance(within, Rejection) else within
@@ -62,7 +56,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
     if not isinstance(relaxed, Rejection):
         return relaxed
     why = relaxed.why or why
-    return generated_loop(body, turns, why)
+    return run.generated_loop(body, turns, why)
 
 
 def _writes_matrices(body: Statements) -> bool:
@@ -109,9 +103,8 @@ def _search_by_policy(body: Statements, until: Until, text: str) -> DeviceLoop |
     found = match_search(list(map(without_policy, body)), until.empty)
     if isinstance(found, Rejection):
         return Rejection(f"policy {name}: no search: {found.why}")
-    handle: Any = found.A
     by = SearchRule(*numbers)._replace(why=f"policy {text}") if numbers else None
-    return grid_search(found._replace(A=handle.csc()), until.times, by)
+    return grid_search(found._replace(A=found.A.csc()), until.times, by)
 
 
 def without_policy(s: Any) -> Any:
@@ -128,8 +121,7 @@ def _plan_search(
     body = match_search(statements, frontier)
     if isinstance(body, Rejection):
         return body
-    handle: Any = body.A
-    body = SearchBody(handle.csc(), *body[1:])  # a fifth of the time of `_replace`
+    body = SearchBody(body.A.csc(), *body[1:])  # a fifth of the time of `_replace`
     if not isinstance(frontier, MatrixHandle):
         return grid_search(body, times, added=added)
     if added:
@@ -159,7 +151,6 @@ def _constant_value(body: SearchBody) -> Any:
 
 
 def _why_no_bitmaps(body: SearchBody) -> str:
-    """Return why frontier and outputs cannot be bitmap matrices, or an empty string."""
     k, n = body.frontier.shape
     if n * stride(k) // 32 >= 2**31:
         return "the frontier has 2**31 words or more"

@@ -16,38 +16,23 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
-from lagpu.backends.gpu.ops.planner import (
-    NO_DELTA,
-    SearchRule,
-    alpha_of,
-    beta_of,
-    delta_of,
-    gamma_of,
-)
+from lagpu.backends.gpu.ops.planner import SearchRule, alpha_of, beta_of, delta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
-from lagpu.backends.gpu.storage import workspaces
+from lagpu.backends.gpu.storage import stores, workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
-from lagpu.backends.gpu.storage.stores import (
-    CscMatrix,
-    VectorStore,
-    bytes_of,
-    fill,
-    filling,
-    index_type,
-    nwords,
-)
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
-from lagpu.dtypes import BOOL, INT32
+from lagpu.dtypes import BOOL, INT32, index_kind
 from lagpu.operations import RecordedBody, Rejection, Statements, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-_MOST_KERNELS = 64  # launches that a matrix keeps; then it begins again
-RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
+_MOST_KERNELS = 64  # launches and plans that a matrix keeps; one more, and all are made again
+COUNT_BYTES = 8  #: Of a table of counts, a vertex: 4 for its own, and room for a flag at the end.
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 #: What each search has of its own, before the arrays of its outputs.
 _EACH = (
@@ -62,8 +47,7 @@ WHAT = {
 }
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
-#: Vectors, and the values that they had before a search.
-Saved = list[tuple[VectorStore, Any]]
+Saved = list[tuple[VectorStore, Any]]  #: Vectors, and the values that they had before a search.
 
 
 class Workspace:
@@ -156,13 +140,9 @@ def block_of(device: Device, degree: float, wide: bool = False) -> int:
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
-    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
-
-    `out_degree` has the entries of each row. If `symmetric`, rows and columns are the same arrays,
-    else a search reads both, unless it only pulls, over the columns alone (`one_form`).
-    """
+    """Return the bytes of a matrix, and with a search for INT32 levels; see `bytes_on_gpu`."""
     n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
-    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
+    index, place = (np.dtype(index_kind(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
     levels = n * INT32.numpy.itemsize + 4 * nwords(n)
     kept = workspaces.pull_bytes(n) + 12 * nwords(n)
@@ -197,17 +177,14 @@ def grid_search(
     if why:
         return Rejection(why)
     if rule is None and body.on_places is not None:
-        if len(A.kernels) >= _MOST_KERNELS:  # each record that is gone has left a plan
+        if len(A.kernels) >= _MOST_KERNELS:  # bodies that are gone have left their plans
             A.kernels.clear()
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
     return made
 
 
 def _why_not_added(body: SearchBody, added: int) -> str:
-    """Return why a search cannot assign its depth plus a number, or an empty string.
-
-    The kernel takes no number for its sources, which get theirs after the search.
-    """
+    """Return why a search cannot assign its depth plus a number; a source gets its own later."""
     if added and not (body.assigns_first and body.frontier.single >= 0):
         return f"it assigns the counter plus {added}, and not from one vertex on"
     if added and not 0 <= added < 2**31 - body.frontier.size:
@@ -249,7 +226,7 @@ class _Plan:
         # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
         self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
         # Whether the frontier's values are stored.
-        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.keep = not iso and (self.sums or body.product.reads[0] or self.stops)
         self.ready: tuple[Workspace, CheckedLaunch] | None = None  # of a search without a log
         # Whether a search from one vertex leaves nothing but its outputs, if these were empty.
         self.plain = not (self.stops or self.keep)
@@ -258,7 +235,7 @@ class _Plan:
 def _is_one(body: SearchBody) -> bool:
     """Whether every product of the loop is 1, whatever the frontier."""
     f = body.frontier
-    if body.reads[0] and (f.values is not None or f.number.item() != 1):
+    if body.product.reads[0] and (f.values is not None or f.number.item() != 1):
         return False
     result = iso_result(body.A, f.values is not None, f.number, body.product)
     return result is not None and result.item() == 1  # items: NumPy scalars compare slowly
@@ -342,7 +319,8 @@ class GridSearch(KernelLoop):
             prepared = self._launch(space, log, blank)
             if log is None:
                 plan.ready = space, prepared
-        # whose level is not 0 is taken for no source, to which no edge may lead back
+        # The kernel skips a last level that cannot find anything: not under a rule that the author
+        # names, which shows every level, nor with `added`, where it does not know the source.
         skips = int(not added and (self._rule is None or self._rule.one_way))
         given = [
             excluded, sources, source_values, f.number, source, num_sources, f_values, left_words,
@@ -354,11 +332,11 @@ class GridSearch(KernelLoop):
         if added:  # compiled now, as in `save_values`
             late = [x for x, what, _ in body.assignments if what == match.DEPTH]
             for x in late:
-                device.load(filling(x.dtype))
+                device.load(stores.filling(x.dtype))
 
         def settle() -> None:
             for x in late:
-                fill(device, x.values[source : source + 1], added)
+                stores.fill(device, x.values[source : source + 1], added)
             if seen is not None:
                 left = seen[_LEFT]
             else:
@@ -399,7 +377,7 @@ class GridSearch(KernelLoop):
             alpha = alpha_of(space.degree, self._body.A.shape[0], self.plan.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
             return "kByEdges", alpha, beta_of(self.plan.sums), gamma, delta_of(self.plan.sums)
-        return *self._rule[:3], 0.0, NO_DELTA
+        return *self._rule[:3], 0.0, planner.NO_DELTA
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         body, product = self._body, self._body.product
@@ -422,7 +400,7 @@ class GridSearch(KernelLoop):
         looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
         ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
-            ranks = workspaces.ranked(predecessors, successors, RANKED_BYTES)
+            ranks = workspaces.ranked(predecessors, successors, COUNT_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
         shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.plan.sums))
@@ -430,7 +408,7 @@ class GridSearch(KernelLoop):
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
-        reads_matrix = not iso and body.reads[1]
+        reads_matrix = not iso and body.product.reads[1]
         unhinted = self.plan.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
         outputs = [name for k in range(len(body.assignments)) for name in (f"x{k}", f"x{k}_words")]
@@ -568,7 +546,6 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
 
 
 def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
-    """Return why a number may be no better than none at all, or an empty string."""
     number, kind, n = body.frontier.number.item(), body.frontier.dtype, body.A.shape[0]
     reached = [number, *values]
     if body.product.semiring.multiply is binary.plus:  # a half: room for rounding
@@ -600,8 +577,7 @@ def relaxation(statements: Statements, until: Until) -> Relaxation | Rejection:
     body = match_relaxation(statements, until.empty)
     if isinstance(body, Rejection):
         return body
-    handle: Any = body.A
-    body = body._replace(A=handle.csc())
+    body = body._replace(A=body.A.csc())
     why = why_not_in_any_order(body, until)
     return Rejection(f"no relaxation: {why}") if why else Relaxation(body)
 

@@ -30,8 +30,7 @@ from lagpu.operations import Product, Rejection
 #: are faster.
 MOST_DEGREE = 8
 _HUB = 4  # a hub has more than so many times MOST_DEGREE entries
-# Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
-_SHARE = 8
+_SHARE = 8  # Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
 #: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
@@ -127,11 +126,9 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
 
 
 def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
-    """Whether all matrices of k rows fit at once, with the state of per-source execution if any.
-
-    Each matrix counts twice: a statement makes its result before it replaces the old value. Four
-    of the widest must fit besides, since a bitmap matrix is made only where it fits four times.
-    """
+    """Whether all matrices of k rows fit at once, with the state of per-source execution if any."""
+    # Each counts twice: a statement makes its result before it replaces the old value. Four of the
+    # widest must fit besides, since a bitmap matrix is made only where it fits four times.
     needed = per_source * _PER_SOURCE_BYTES * k * n
     sizes = [(bytes_of(dtype, (k, n)), count) for dtype, count in live]
     widest = 0
@@ -173,10 +170,7 @@ class ManySources(KernelLoop):
         return blank, arguments
 
     def _sources(self, most: int) -> tuple[Any, Any, Any, Any]:
-        """Return the frontier's (words, None, values, number), or (None, list, values, number).
-
-        A list has at most so many entries.
-        """
+        """Return the frontier's (words or None, list of at most `most` or None, values, number)."""
         entries = self._body.frontier.bitmap(self._counters).entries
         if entries.form == "sparse" and entries.nvals <= most:
             return None, *entries.listed(), entries.number
@@ -254,8 +248,7 @@ class BitParallelSearch(ManySources):
         # The columns of the first are a vertex' predecessors, of the second its successors.
         self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
         self._word, self._groups = words_of(self._k)
-        # how many bits a depth may need
-        most = self._n if times is None else min(self._n, times)
+        most = self._n if times is None else min(self._n, times)  # how many bits a depth may need
         self._planes = most.bit_length()
         self._place = f"bit-parallel search, {stride(self._k)} bits a vertex"  # in A.cache
 
@@ -326,7 +319,13 @@ class BitParallelSearch(ManySources):
         device, (predecessors, successors), n = self.device, self._forms, self._n
         pull = workspaces.pull_space(predecessors, successors)
         block = device.limits.row_block
-        code = self._kernel(block, records)
+        macros = workspaces.index_types(predecessors) | {
+            "WORD": self._word, "GROUPS": str(self._groups), "BLOCK": str(block),
+            "BLOCKS": str(BLOCKS),
+        }  # fmt: skip
+        if records:
+            macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
+        code = kernel("search/bits.cu", "bits_search", **macros)
         order = workspaces.batches(predecessors, self._groups)
         ranks = workspaces.ranked(predecessors, successors, stride(self._k) // 8)
         return device.prepare(
@@ -336,14 +335,6 @@ class BitParallelSearch(ManySources):
             ranked_words=ranks.words, heavy=workspaces.heaviest(predecessors, ranks),
             push_cost=SEARCH_PUSH_COST, enough=min(n, HEAVY) // ENOUGH, **space.shared,
         )  # fmt: skip
-
-    def _kernel(self, block: int, records: int) -> Kernel:
-        macros = workspaces.index_types(self._forms[0])
-        macros |= {"WORD": self._word, "GROUPS": str(self._groups)}
-        macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
-        if records:
-            macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
-        return kernel("search/bits.cu", "bits_search", **macros)
 
     def _expansion(
         self, space: Workspace, a: Assignment, w: VectorStore, planes: Any, result: Any, blank: bool
@@ -453,10 +444,7 @@ class PerSourceSearch(ManySources):
         return 2 * (8 + int(self._form.col_ptr.itemsize))
 
     def _has_bits(self) -> bool:
-        """Whether a row's visited bits are kept in shared memory, beside lists of full length.
-
-        Where products are summed, the kernel loads a vertex' level in any case.
-        """
+        """Whether a row's visited bits are in shared memory; sums load a level in any case."""
         free = self.device.dynamic_shared_bytes - SOLO * self._listed_bytes()
         return not self._sums and 4 * nwords(self._n) <= free
 

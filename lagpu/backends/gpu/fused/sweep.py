@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import BitmapLevels, MatrixHandle, Ordered, bytes_of, stride
+from lagpu.backends.gpu.storage.bitmap import BitmapLevels, Ordered, bytes_of, stride
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
@@ -195,8 +195,6 @@ class FusedSweep(KernelLoop, emit.Writer):
 def vector_sweep(statements: Statements, turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
     here, above, levels = turns
-    assert isinstance(here, VectorStore)
-    assert isinstance(above, VectorStore)
     body = _match(statements, here, above)
     if isinstance(body, Rejection):
         return body
@@ -228,7 +226,7 @@ class VectorSweep(FusedSweep):
     def nbytes(self) -> int:
         """See `FusedLoop`: a mark a vertex, and the vectors written."""
         marks = self._levels.size * _mark(self._levels.deepest)[1]
-        return int(marks + sum(x.bytes_to_write for x in self.written))
+        return int(marks + super().nbytes)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
@@ -276,8 +274,6 @@ def per_source_sweep(
 ) -> KernelLoop | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
     here, above, levels = turns
-    assert isinstance(here, MatrixHandle)
-    assert isinstance(above, MatrixHandle)
     assert isinstance(levels, BitmapLevels)
     found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, Rejection):

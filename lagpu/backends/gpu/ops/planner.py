@@ -19,10 +19,8 @@ from lagpu.operations import Descriptor, Product
 # push again when (vertices of the frontier) * beta < n: Beamer, Asanovic and Patterson 2012,
 # section 5.1. The (alpha, beta) of each paper:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# The beta of products that run one by one; a search in one kernel has `beta_of`.
-EAGER_BETA = 24.0
-#: Up to this mean degree a search is assumed to have many levels.
-LONG_SEARCH_DEGREE = 8.0
+EAGER_BETA = 24.0  # The beta of products that run one by one; a search in one kernel has `beta_of`.
+LONG_SEARCH_DEGREE = 8.0  #: Up to this mean degree a search is assumed to have many levels.
 #: Up to this mean degree a cluster of thread blocks searches frontiers of thousands of vertices:
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
@@ -37,16 +35,14 @@ _SUMS_IN_CACHE = 1 << 19
 # the vertices that edges lead to (2026-11-26).
 _FOUND_BEHIND = 0.3
 
-#: The delta of a rule that does not ask how a frontier grows.
-NO_DELTA = 1e30
+NO_DELTA = 1e30  #: The delta of a rule that does not ask how a frontier grows.
 
 #: Frontier density from which ``density`` pulls (Artiles and Saeed 2021, section III C).
 PULL_DENSITY = 0.10
 #: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bernaschi and others 2018 leave it
 #: to the user to find, section 3.3).
 BFS2D_RATIO = 0.05
-#: Mean column length from which a warp a column is faster than a thread.
-WARP_LENGTH = 16.0
+WARP_LENGTH = 16.0  #: Mean column length from which a warp a column is faster than a thread.
 
 #: Cost of pushing one edge with k rows of bits, over that of looking at one entry in a pull: in a
 #: single product, and in a bit-parallel search (docs/design/bitmap.md).
@@ -134,8 +130,7 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     return alpha * max(degree, _FOUND_BEHIND * behind)
 
 
-#: Entries a group of ``push_virtual``, where the author gives none.
-GROUP = 32
+GROUP = 32  #: Entries a group of ``push_virtual``, where the author gives none.
 #: The largest group: the dense graphs of Wen and Zhang have up to 2028368 / 2048 edges a vertex,
 #: and vertices of more than that.
 MOST_GROUP = 4096
@@ -262,7 +257,7 @@ def _with_mask(
     if lists and desc.structure and mask.edge_offsets is not None:
         keeps = product.transpose or is_symmetric(A)
         form = A if keeps else csr_of(A) if may_make_csr(A) else A.csr
-        edge_offsets = None if form is None else mask.edge_offsets.of(form)
+        edge_offsets = None if form is None else mask.edge_offsets(form)
     return x._replace(wanted=mask.nvals, edge_offsets=edge_offsets)
 
 
@@ -357,11 +352,6 @@ def _mgbc(x: Numbers) -> Plan:
     return plan._replace(edge_offsets=x.edge_offsets, why=why)
 
 
-def _auto(x: Numbers) -> Plan:
-    """As `_by_edges`, with the numbers that were best on an H200."""
-    return _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)
-
-
 def _kernel_of(direction: str, default: str) -> Argument:
     """Return an argument of a policy: a kernel of a direction, named without the direction."""
     kernels = (
@@ -380,7 +370,8 @@ _TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
 
 #: All policies by name, with the arguments that they take.
 POLICIES: dict[str, Policy] = {
-    "auto": Policy(_auto),
+    # by the numbers that were best on an H200
+    "auto": Policy(lambda x: _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)),
     "density": Policy(_by_density, _THRESHOLD),
     "tdbu": Policy(_tdbu, _TDBU, "kernel"),
     "beamer": Policy(_by_edges, dict(zip(_AB, map(number, BEAMER), strict=True))),
@@ -393,17 +384,13 @@ POLICIES: dict[str, Policy] = {
 _SWEEPS = ("active", "mgbc")
 
 
-@functools.lru_cache(maxsize=256)
-def policy_of(text: str) -> tuple[str, dict[str, Any]]:
-    """Return (name, arguments) of the policy that a text names; see `find_policy`."""
-    return find_policy(POLICIES, text)
+#: ``policy_of(text)`` is (name, arguments) of the policy that a text names; see `find_policy`.
+policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
 
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
-    """Return the plan, or another one if the matrix lacks the form that the plan needs.
-
-    The second form of a matrix that is not symmetric is made at its second product.
-    """
+    """Return the plan, or another one if the matrix lacks the form that the plan needs."""
+    # The second form of a matrix that is not symmetric is made at its second product.
     if not STRATEGIES[plan.kernel].needs_form or _is_there(A, product, plan.direction):
         return plan
     if A.multiplied and may_make_csr(A):
@@ -418,9 +405,7 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
 
 def _is_there(A: CscMatrix, product: Product, direction: str) -> bool:
     """Whether the matrix has the form that a direction needs."""
-    if A.csr is not None or product.transpose is (direction == "pull"):
-        return True
-    return is_symmetric(A)
+    return A.csr is not None or product.transpose is (direction == "pull") or is_symmetric(A)
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -23,8 +23,7 @@ from lagpu.operations import Descriptor, Ewise, Kronecker, Multiply, Product
 Array = Any
 Runs = tuple[Array, Array, Array, Array]
 Algebra = tuple[Monoid, BinaryOp, DType, DType]
-Region = tuple[Array | None, Array | None]
-"""Rows and columns, each None for all."""
+Region = tuple[Array | None, Array | None]  #: Rows and columns, each None for all.
 _DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -34,8 +33,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
-#: Rows up to which searching a column is as fast as a table of it.
-FEW_ROWS = 8
+FEW_ROWS = 8  #: Rows up to which searching a column is as fast as a table of it.
 #: Rows of a table at most, and the logarithm of its slots: eight fit on a multiprocessor.
 MOST_ROWS, TABLE_BITS = 1 << 10, 12
 
@@ -302,16 +300,13 @@ def _region(w: VectorStore, C: CscMatrix, pattern: Pattern, inside: Region) -> A
 
 def operands(op: Multiply) -> tuple[Left, CscMatrix]:
     """Return both matrices as the product means them, the right one by columns."""
-    B = form_of(op.matrix, not op.product.transpose)
-    return Left(op.operand.csc(), op.transposed), B
+    return Left(op.operand.csc(), op.transposed), form_of(op.matrix, not op.product.transpose)
 
 
 def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:
-    """Return ``A (+.x) B``.
-
-    With a mask that is not complemented, the dot product of a row and a column for each entry of
-    the mask may take fewer steps than all products.
-    """
+    """Return ``A (+.x) B``."""
+    # At the entries of a mask that is not complemented, dot products of rows and columns may take
+    # fewer steps than all products.
     (A, B), product, edges = operands(op), op.product, runtime.edges
     require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask

@@ -19,7 +19,7 @@ from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, ProductSta
 from lagpu.backends.gpu.storage.workspaces import nbytes_of
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Descriptor, MultiplySelection, Product
+from lagpu.operations import Descriptor, Multiply, MultiplySelection, Product
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -31,7 +31,7 @@ SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 
 def choose_selection(product: Product) -> Plan:
     """Return the plan of a product with a selection; there is one kernel for each direction."""
-    if product.kernel is not None or product.policy is not None:
+    if product.is_named:
         raise NotSupported(
             f"{product.kernel or product.policy}: a selection has no such choice. "
             "Leave kernel= and policy= out."
@@ -81,15 +81,12 @@ def _selection_launch(
     """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
     macros, prelude = macros_of(product, types[1], BOOL)
     macros["F"] = types[0].ctype
-    run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
-    return device.prepare(run, threads)
+    return device.prepare(kernel("spmv/selection.cu", name, prelude=prelude, **macros), threads)
 
 
-def write_product(
-    runtime: Runtime, w: VectorStore, desc: Descriptor,
-    A: CscMatrix, u: VectorStore, product: Product,
-) -> None:  # fmt: skip
+def write_product(runtime: Runtime, w: VectorStore, desc: Descriptor, op: Multiply) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
+    A, u, product = op.matrix.csc(), op.operand, op.product
     runtime.last.plan = plan = choose(A, u, product, desc)
     A.multiplied = True
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
@@ -131,7 +128,7 @@ def write_product(
         given["u_values"], given["u_iso"] = u.values, u.number
     prepared.launch(given)
     if kept is not None:
-        u.edge_offsets = kept
+        u.edge_offsets = kept.of
     value = None if iso is None else stores.cast_number(iso, dtype)
     made = words, values, value, counts, notification, _stats(A, u, plan)
     if is_fresh and dtype is w.dtype:
@@ -171,7 +168,7 @@ def _operands_read(product: Product) -> tuple[bool, bool, Any]:
     multiply = product.semiring.multiply
     if multiply.positional or not product.semiring.monoid.idempotent:
         return False, False, None
-    reads_u, reads_a = multiply.reads if product.flip else multiply.reads[::-1]
+    reads_u, reads_a = product.reads
     known = None if reads_u or reads_a else _one_product(product, None, None)
     return reads_u, reads_a, known
 

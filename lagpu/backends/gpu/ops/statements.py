@@ -39,8 +39,7 @@ def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) ->
     if op.indices is None:
         elementwise.write(w, desc, op.operand)
         return
-    indices = _there(runtime, op.indices[0])
-    u = elementwise.scatter(w, indices, op.operand)
+    u = elementwise.scatter(w, _there(runtime, op.indices[0]), op.operand)
     elementwise.write(w, desc, u, _region(runtime, w, op.indices))
 
 
@@ -77,20 +76,17 @@ def _reduce_rows(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Red
     if op.transposed and op.matrix.is_bitmap:
         elementwise.write(w, desc, bits.reduce_columns(op.matrix.store, monoid))
         return
-    A: CscMatrix = op.matrix.csc()
-    domain, result = monoid.types(A.dtype)
-    size = A.shape[0 if op.transposed else 1]
+    domain, result = monoid.types(op.matrix.dtype)
+    size = op.matrix.shape[0 if op.transposed else 1]
     ones = VectorStore(runtime.device, runtime.counters, domain, size)
     ones.set_full(None, domain.numpy.type(1))
     product = Product(Semiring(monoid, binary.first), domain, result, op.transposed, False)
-    spmv.write_product(runtime, w, desc, A, ones, product)
+    spmv.write_product(runtime, w, desc, ops.Multiply(op.matrix, ones, product))
 
 
 #: Each operation with the function that writes its result into a vector.
 ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] = {
-    ops.Multiply: lambda runtime, w, desc, op: spmv.write_product(
-        runtime, w, desc, op.matrix.csc(), op.operand, op.product
-    ),
+    ops.Multiply: spmv.write_product,
     ops.MultiplySelection: spmv.write_selection,
     ops.Ewise: elementwise.combine,
     ops.Apply: elementwise.apply,

@@ -199,9 +199,8 @@ def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
     """Whether one product is the sum and needs no matrix value, so that rows may be reordered."""
     if job.iso:
         return True
-    semiring = job.product.semiring
-    reads_matrix = semiring.multiply.reads[1 if job.product.flip else 0]
-    return semiring.monoid.name == "any" and not (reads_matrix and form.values is not None)
+    reads_matrix = job.product.reads[1] and form.values is not None
+    return job.product.semiring.monoid.name == "any" and not reads_matrix
 
 
 def _bind_push_edge(A: CscMatrix, job: Job) -> ProductLaunch:
@@ -277,8 +276,7 @@ def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> str:
 
 def _has_equal_products(A: CscMatrix, u: VectorStore, product: Product) -> bool:
     """Whether all products are equal, and adding n of them is n times one, bit for bit."""
-    semiring, flip = product.semiring, product.flip
-    reads_u, reads_a = semiring.multiply.reads if flip else semiring.multiply.reads[::-1]
+    semiring, (reads_u, reads_a) = product.semiring, product.reads
     if semiring.monoid.name != "plus" or (reads_u and u.values is not None):
         return False
     if reads_a and A.values is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, HostArray, VectorStore
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, DType, index_kind
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 MOST_ROWS = constant("kMostRows")
@@ -107,10 +107,7 @@ class BitmapMatrix:
 def from_few_entries(
     counters: Counters, rows: Any, cols: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> BitmapMatrix | None:
-    """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
-
-    None if two share a row or a position, they are on the device, or it does not fit.
-    """
+    """Return a bitmap matrix of triplets on the host, one a row at most, as of sources; or None."""
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None
     device, iso = counters.device, np.ndim(values) == 0
@@ -205,35 +202,22 @@ def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
     )
 
 
-FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
-
-
 def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     """Return (indices, values) of the first `count` entries; the vector keeps its form."""
-    there: Any = slice(count)
+    device, there = v.device, slice(count)
     if v.form == "bitmap":
-        indices = _first_bits(v, count)
-        there = v.device.from_host(indices)
+        at = device.xp.flatnonzero(v.words)[:count]  # of words with an entry or more
+        each = device.to_host(v.words[at]).view(np.uint8).reshape(-1, 4)
+        word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
+        indices = (device.to_host(at)[word] * 32 + bit)[:count]
+        there = device.from_host(indices)
     elif v.form == "full":
         indices = np.arange(min(count, v.size))
     elif v.indices is None:  # one entry whose index has not left the host, or none
         indices = np.array([v.single] * bool(v.nvals), np.int64)
     else:
-        indices = v.device.to_host(v.indices[:count])
+        indices = device.to_host(v.indices[:count])
     return indices, stores.on_host(v, None if v.values is None else v.values[there], len(indices))
-
-
-def _first_bits(v: VectorStore, count: int) -> HostArray:
-    """Return the first indices whose presence bit is set, looked for by growing steps."""
-    found, start, step = np.empty(0, np.int64), 0, FIRST
-    while start < len(v.words) and len(found) < count:
-        words = v.words[start : start + step]
-        places = v.device.xp.flatnonzero(words)[:count]
-        each = v.device.to_host(words[places]).view(np.uint8).reshape(-1, 4)
-        word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
-        found = np.append(found, (v.device.to_host(places)[word] + start) * 32 + bit)
-        start, step = start + step, min(4 * step, MOST)
-    return found[:count]
 
 
 class VectorLevels:
@@ -244,7 +228,7 @@ class VectorLevels:
         self.vector = v
         xp = v.device.xp
         indices, values = v.listed()
-        kind = np.int32 if v.size < 2**31 else np.int64
+        kind = index_kind(v.size)
         if values is None:  # all of one level, or none
             self.order = stores.as_type(v.device, indices, kind)
             self.level = stores.fill(v.device, xp.empty(len(indices), v.dtype.numpy), v.number)
@@ -275,7 +259,7 @@ class VectorLevels:
                 made.set_full(None, np.True_)
             else:
                 made.set_sparse(stores.as_type(self._device, vertices, np.int64), None, np.True_)
-        made.edge_offsets = LevelOffsets(self, d)
+        made.edge_offsets = partial(self.edge_offsets, d)
         return made
 
     def edge_offsets(self, d: int, form: CscMatrix) -> stores.EdgeOffsets | None:
@@ -292,16 +276,6 @@ class VectorLevels:
             return None
         before = self._lists[1][first:last]
         return stores.EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
-
-
-class LevelOffsets(NamedTuple):
-    """The edge offsets of one level, computed when a product first needs them."""
-
-    levels: VectorLevels
-    d: int
-
-    def of(self, form: CscMatrix) -> stores.EdgeOffsets | None:
-        return self.levels.edge_offsets(self.d, form)
 
 
 class Ordered(NamedTuple):

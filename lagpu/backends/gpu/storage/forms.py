@@ -13,7 +13,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import Entries, least_bytes, shares_for, sorted_columns
 
@@ -36,7 +36,7 @@ def from_csc(
     count = len(row_idx)
     iso = values if np.ndim(values) == 0 else _only_value(device, values)
     item = dtype.numpy.itemsize if iso is None else 0
-    width = np.dtype(stores.index_type(shape[0])).itemsize + item
+    width = np.dtype(index_kind(shape[0])).itemsize + item
     device.require(count * width + len(col_ptr) * 8, "Matrix")
     ptr = on_device(device, _narrow(device, col_ptr, count))
     idx = on_device(device, _narrow(device, row_idx, shape[0]))
@@ -61,7 +61,7 @@ def _narrow(device: Device, indices: Any, largest: int) -> Any:
     """Return host indices in the type they are stored in, before they are copied."""
     if isinstance(indices, device.xp.ndarray) or not isinstance(indices, np.ndarray):
         return indices
-    return indices.astype(stores.index_type(largest), copy=False)
+    return indices.astype(index_kind(largest), copy=False)
 
 
 def diagonal(
@@ -175,11 +175,10 @@ def transpose(
     shares = _shares(A)
     if shares:
         return _transposed_by_shares(A, shares)
-    # Columns rise in A, so they rise in each row.
-    rises = ncols == 1 and rows_rise
+    rises = ncols == 1 and rows_rise  # Columns rise in A, so they rise in each row.
     order = stores.count_up(device, A.nvals, np.int64) if rises else device.order_of(A.row_idx)
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
-    cols = xp.empty(A.nvals, stores.index_type(ncols))
+    cols = xp.empty(A.nvals, index_kind(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
     types = {"OUT": index_ctype(cols), "U": None if values is None else A.dtype}
     device.launch(
@@ -207,7 +206,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
     ends = [0, *device.to_host(xp.searchsorted(before, wanted) + 1).tolist(), nrows]
     del before
     ptr, cols = sorted_columns(xp, entries, ends)
-    made = ptr.astype(A.col_ptr.dtype), cols.astype(stores.index_type(ncols), copy=False)
+    made = ptr.astype(A.col_ptr.dtype), cols.astype(index_kind(ncols), copy=False)
     return CscMatrix(device, A.dtype, (ncols, nrows), *made, None, A.iso)
 
 
@@ -274,10 +273,7 @@ def is_symmetric(A: CscMatrix) -> bool:
 
 
 def _is_mirrored(A: CscMatrix, values: Array | None) -> bool:
-    """Whether each entry beside the diagonal has a mirror of an equal value.
-
-    The mirror of each entry below the diagonal is searched; the entries above are only counted.
-    """
+    """Whether each entry below the diagonal has an equal mirror; those above are counted."""
     value = None if values is None else lookup(values.dtype)
     run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
     unmirrored = A.device.xp.zeros(2, np.uint64)
@@ -335,25 +331,23 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the fewest bytes that sorting the entries by row takes, beside the result."""
-    at_once = 32 * A.nvals + 16 * A.shape[0]
-    return min(at_once, least_bytes(A.nvals) + _beside_shares(A)) if _has_shares(A) else at_once
-
-
-def _beside_shares(A: CscMatrix) -> int:
-    return 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
-
-
-def _has_shares(A: CscMatrix) -> bool:
-    """Whether entries can be sorted in shares: they have no values, and a pair fits 64 bits."""
-    return A.values is None and max(A.shape) < 2**31
+    at_once, beside = _bytes_to_sort(A)
+    return at_once if beside is None else min(at_once, least_bytes(A.nvals) + beside)
 
 
 def _shares(A: CscMatrix) -> int:
     """Return in how many shares entries are sorted by row; 0: all at once, which is quicker."""
-    at_once = 32 * A.nvals + 16 * A.shape[0]
-    if not _has_shares(A) or has_free(A.device, A.nbytes + at_once):
+    at_once, beside = _bytes_to_sort(A)
+    if beside is None or has_free(A.device, A.nbytes + at_once):
         return 0
-    return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
+    return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - beside)
+
+
+def _bytes_to_sort(A: CscMatrix) -> tuple[int, int | None]:
+    """Return the bytes to sort entries at once, and those beside shares; None: it has none."""
+    beside = 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
+    has_shares = A.values is None and max(A.shape) < 2**31  # a pair of indices fits 64 bits
+    return 32 * A.nvals + 16 * A.shape[0], beside if has_shares else None
 
 
 def no_places(device: Device, nvals: int) -> Array:

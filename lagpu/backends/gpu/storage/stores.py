@@ -16,24 +16,15 @@ import numpy as np
 from lagpu.algebra.operators import Monoid, Operator
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel
-from lagpu.dtypes import FP64, DType, lookup
+from lagpu.dtypes import FP64, DType, cast, index_kind, lookup
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 HostArray = np.ndarray[Any, Any]
 
 
-def index_type(largest: int) -> type[np.signedinteger[Any]]:
-    """Return INT32 if it holds 0 .. `largest`, else INT64."""
-    return np.int32 if largest < 2**31 else np.int64
-
-
 def cast_number(number: Any, dtype: DType) -> Any:
-    """Return a NumPy scalar cast as `cast_array` casts."""
-    if number.dtype == dtype.numpy:
-        return number
-    if dtype.is_bool:
-        return np.bool_(number != 0)
-    return _cast(np.array([number]), dtype)[0]
+    """Return a NumPy scalar cast as `cast_array` casts; quickly if it has the type."""
+    return number if number.dtype == dtype.numpy else cast(number, dtype)
 
 
 def cast_array(device: Device, array: Array, dtype: DType) -> Array:
@@ -63,19 +54,6 @@ def _resized(device: Device, array: Array, dtype: DType) -> Array:
     run = specialised("elementwise/map.cu", "cast_values", U=lookup(array.dtype), W=dtype)
     device.launch(run, array.size, array.size, array, made)
     return made
-
-
-def _cast(array: HostArray, dtype: DType) -> Any:
-    kind = dtype.numpy
-    if array.dtype.kind != "f" or kind.kind == "f":
-        with np.errstate(over="ignore"):  # a large double is an infinite float
-            return array.astype(kind)
-    if kind.kind == "b":
-        return are_nonzero(array)
-    info = np.iinfo(kind)
-    low, high = array <= info.min, array >= info.max
-    safe = np.where(low | high | np.isnan(array), 0, array)
-    return np.where(low, info.min, np.where(high, info.max, safe.astype(kind))).astype(kind)
 
 
 # CuPy compiles a kernel for each of the next steps, for each type, in each process without a cache:
@@ -122,7 +100,7 @@ def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
 
 def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
     """Return the columns and the rows of positions; a column has `each` of them."""
-    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_type(each))
+    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_kind(each))
     run = _step("split_positions", T=rows)
     device.launch(run, len(at), len(at), each, at, cols, rows)
     return cols, rows
@@ -162,10 +140,7 @@ class Counters:
         self.ahead: dict[tuple[DType, int], tuple[Array, Array]] = {}
 
     def allocate_ahead(self, vectors: Sequence[VectorStore]) -> None:
-        """Allocate the buffers of other vectors like these, unless large, while the device works.
-
-        It takes as long as a tenth of what the host does for a search.
-        """
+        """Allocate the next buffers of such vectors, unless large, while the device works."""
         if sum(bytes_of(x.size, x.dtype) for x in vectors) <= self.device.unasked:
             with suppress(MemoryError):
                 self.ahead = {x.kind: (x.spare_words(), x.spare_values(x.dtype)) for x in vectors}
@@ -205,8 +180,8 @@ class CscMatrix:
         self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
         #: INT32 while they hold every offset and every row, else INT64; rows rise in a column.
-        self.col_ptr = as_type(device, col_ptr, index_type(self.nvals))
-        self.row_idx = as_type(device, row_idx, index_type(shape[0]))
+        self.col_ptr = as_type(device, col_ptr, index_kind(self.nvals))
+        self.row_idx = as_type(device, row_idx, index_kind(shape[0]))
         self.values = values  #: None if all entries have the value `iso`
         self.iso = iso
         self.symmetric: bool | None = None  #: whether it equals its transpose, once known
@@ -342,10 +317,10 @@ class VectorStore:
 
     `single` is the index of the only entry of a sparse vector whose list is not on the device yet,
     else -1. `stats` are those of the product that made the vector, from which the planner chooses
-    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, known
-    if a product counted them, and `edge_offsets` their offsets, if a product was to keep them or
-    the vector is a level. What the text of a program depends on is `kind`: type and size. `stamp`
-    is another number whenever the form or an array was replaced, which no other vector has had.
+    the next direction. `frontier_edges` are the matrix entries in the columns of its entries, if a
+    product counted them; ``edge_offsets(form)`` returns their offsets, if a product was to keep
+    them or the vector is a level. What the text of a program depends on is `kind`: type and size.
+    `stamp` is another number whenever the form or an array was replaced, which no other vector had.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
@@ -402,7 +377,11 @@ class VectorStore:
 
     def become(self, change: Callable[..., None], *made: Any) -> None:
         """Change by a method such as `set_full`; the buffers it replaces stay for the next one."""
-        spare = self._buffers()
+        spare = self.spare
+        if self.form == "bitmap":
+            spare = {"words": self.words}
+            if self.values is not None:
+                spare["values"] = self.values
         change(*made)
         self.spare = spare
 
@@ -424,14 +403,6 @@ class VectorStore:
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
         self.become(self.restore, _STATE(other))
-
-    def _buffers(self) -> dict[str, Array]:
-        """Return the buffers to keep when others take their place."""
-        if self.form != "bitmap":
-            return self.spare
-        if self.values is None:
-            return {"words": self.words}
-        return {"words": self.words, "values": self.values}
 
     @property
     def nvals(self) -> int:

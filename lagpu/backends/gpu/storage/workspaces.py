@@ -10,6 +10,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
 from lagpu.backends.gpu.storage import stores
+from lagpu.dtypes import index_kind
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
 #: Counters of a search, for all turns.
@@ -249,7 +250,7 @@ def columns_of(A: stores.CscMatrix) -> Array:
     """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
 
     def made() -> Array:
-        kind = np.dtype(stores.index_type(A.shape[1]))
+        kind = np.dtype(index_kind(A.shape[1]))
         searched = _SEARCHING * min(A.nvals, _AT_ONCE)
         A.device.require(kind.itemsize * A.nvals + searched, "columns of the entries")
         columns = A.device.xp.empty(A.nvals, kind)
@@ -336,8 +337,7 @@ NO_RANKS = Ranked(None, None, None)
 
 def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
-    place = f"ranks, {each} bytes a vertex"
-    return form.kept(place, lambda: _rank(form, rows, each))
+    return form.kept(f"ranks, {each} bytes a vertex", lambda: _rank(form, rows, each))
 
 
 def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:

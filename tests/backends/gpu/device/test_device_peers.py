@@ -58,7 +58,7 @@ class Barriers:
             with device.alone():
                 last = times + 1 if silent is None or p != silent[0] else silent[1]
                 launch = device.prepare(kernel, self.blocks * block, block=block, cooperative=True)
-                given = self.peers.arguments(p) | {"times": times, "silent": last}
+                given = self.peers.fixed(p) | self.peers.turn() | {"times": times, "silent": last}
                 given["barrier"] = device.xp.zeros(GRID_BARRIER, np.uint32)
                 np.asarray(self.peers._seen[p])[:] = 0  # at once: a kernel would do so later
                 launches.append((launch, given | {"result": self.peers.results[p]}))
@@ -77,7 +77,7 @@ def test_all_meet_and_add_up(barriers, pieces, seed):
     for times in (1, 7):  # the second time among the posts of the first
         for result in all_of.peers.run(all_of.launches(times)):
             assert result[: VERDICT + 1].tolist() == [times, 0, 0]
-    assert all_of.peers.arguments(0)["epoch"] == 16
+    assert all_of.peers.turn()["epoch"] == 16
 
 
 @pytest.mark.parametrize("absent", [{0}, {1}, {2}, {0, 2}])

@@ -324,7 +324,7 @@ def test_a_level_is_listed_with_the_edges_before_each_of_its_vertices(place):
     for here, above in sweep(levels):
         form = A.data.store
         for x in (here, above):
-            found, vertices = x.data.edge_offsets.of(form), x.to_coo()[0]
+            found, vertices = x.data.edge_offsets(form), x.to_coo()[0]
             if not len(vertices):
                 assert found is None
                 continue

@@ -16,20 +16,13 @@ from lagpu.backends.gpu.device.compiled import in_background
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
+from lagpu.backends.gpu.fused.program import text
 from lagpu.backends.gpu.fused.program.run import (
     MOST_ENTRIES,
     MOST_PROGRAMS,
     counters_of,
     has_one_index,
     why_no_line,
-)
-from lagpu.backends.gpu.fused.program.text import (
-    has_number,
-    line_of,
-    parts_of,
-    signature,
-    without_numbers,
-    write_program,
 )
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
@@ -88,21 +81,21 @@ class Batches:
         that it fills is that of a statement for which the device takes long, or whose output is
         large. The batch ends with the statement by which it is full.
         """
-        parts = parts_of(statement) if type(statement[0]) in _OUTPUTS else None
+        parts = text.parts_of(statement) if type(statement[0]) in _OUTPUTS else None
         if parts is None:  # of a grid, or a matrix
             return None
-        text, handles, numbers = parts
-        if last is not None and text == last[0] and [*map(_STAMP, handles)] == last[1]:
+        what, handles, numbers = parts
+        if last is not None and what == last[0] and [*map(_STAMP, handles)] == last[1]:
             return last[2], handles, numbers, last[3], last
         operation: Any = statement.operation
-        kind, nvals = text[0], 0
+        kind, nvals = what[0], 0
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
         if kind is ops.Multiply:
             nvals = operation.matrix.nvals
             if nvals > MOST_ENTRIES and statement.desc.mask is not None:
                 return None
-        key = line_of(*parts)[0]
+        key = text.line_of(*parts)[0]
         found = self._lines.get(key)
         if found is None:
             if len(self._lines) >= _MOST_LINES:
@@ -121,7 +114,7 @@ class Batches:
                     x.get()  # this device cannot read the other one's memory
         share = 1.0 if nvals > _LONG else share
         stamps = [getattr(x, "stamp", None) for x in handles]
-        same = None if None in stamps else (text, stamps, number, share)
+        same = None if None in stamps else (what, stamps, number, share)
         return number, handles, numbers, share, same
 
     def again(self, lines: Sequence[BatchLine], counted: Any) -> bool:
@@ -207,7 +200,7 @@ class Batches:
             if alike and its.has_numbers(named):
                 return its, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
-        key = signature(lines, counted if counts else None).key
+        key = text.signature(lines, counted if counts else None).key
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
@@ -252,10 +245,10 @@ class _Known:
         #: The handles, each once, without scalars.
         self.handles = [k for of, k in first.items() if of not in scalars]
         self._asked = [first[of] for of in first if of in scalars]
-        self._there = [has_number(named[k]) for k in self._asked]
+        self._there = [text.has_number(named[k]) for k in self._asked]
         self.written = [first[id(x)] for x in distinct(s.out for s in statements)]
         self.written = [k for k in self.written if type(named[k]) is VectorStore]
-        made = emit.LoopScalars(statements, device)
+        made = emit.LoopScalars.of(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
         self.scalars_written = len(made.written)
         #: The reads that may find no value: a statement, and which of its scalars.
@@ -269,7 +262,7 @@ class _Known:
     def has_numbers(self, named: Sequence[Any]) -> bool:
         """Whether the host has the values of the same scalars as here."""
         asked = self._asked
-        return not asked or [has_number(named[k]) for k in asked] == self._there
+        return not asked or [text.has_number(named[k]) for k in asked] == self._there
 
 
 class _Kept:
@@ -281,12 +274,12 @@ class _Kept:
     ) -> None:  # fmt: skip
         """Write a program for such statements, and begin to compile it."""
         self.counters, self.device = counters, counters.device
-        bare, block = without_numbers(statements), self.device.limits.loop_block
+        bare, block = text.without_numbers(statements), self.device.limits.loop_block
         written = distinct(s.out for s in bare if not s.writes_scalar)
-        scalars = emit.LoopScalars(bare, self.device)
+        scalars = emit.LoopScalars.of(bare, self.device)
         operands = emit.Operands(bare, scalars, written, Until(times=1), block, False, handles)
         operands.once, operands.counted = True, counted
-        self.program, self._block = write_program(operands, 0), block
+        self.program, self._block = text.write_program(operands, 0), block
         self.launch: Any = None
         #: Of the last run, for the next one, unless they are large: to allocate takes longer than
         #: to queue a statement.
@@ -375,10 +368,6 @@ class Batch(KernelLoop):
         self._known, self._kept, self._counted = known, kept, counted
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
-    @property
-    def nbytes(self) -> int:
-        return sum(x.bytes_to_write for x in self.written)
-
     def again(self, counted: Any) -> _Again | None:
         """Return what runs it next, if its launch came again and has no scalars to take back."""
         if not self._repeats or self._known.scalars or None in map(_SAME, self._lines):
@@ -433,7 +422,7 @@ class Batch(KernelLoop):
             return None
         found = [self._named[k] for k in known.scalars]
         unsure = [(k, self.statements[k].scalars[n]) for k, n in known.unsure]
-        return emit.LoopScalars.known(self.device, found[: known.scalars_written], found, unsure)
+        return emit.LoopScalars(self.device, found[: known.scalars_written], found, unsure)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any

@@ -63,7 +63,7 @@ def _why_not_within(s: Statement) -> str:
     fills = isinstance(operation, (ops.Multiply, ops.AssignScalar))
     if fills and (desc.mask is None or desc.complement):
         return f"{method(s)} is not at the entries of a mask"
-    if isinstance(operation, ops.Multiply) and (operation.product[-2:] != (None, None)):
+    if isinstance(operation, ops.Multiply) and operation.product.is_named:
         return "the product names a kernel or a policy"
     return why_not_on_entries(s, None, (ops.Assign,)) or why_not_anywhere(s)
 
@@ -77,11 +77,10 @@ class GeneratedPatternLoop(GeneratedLoop):
         self, A: MatrixHandle, used: Sequence[MatrixHandle], entries: dict[int, VectorStore],
         statements: Statements, until: Until, why: str,
     ) -> None:  # fmt: skip
-        empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]
         values = self._pattern.values
         first.set_full(None if values is None else values.copy(), self._pattern.iso)
-        super().__init__(statements, until._replace(empty=empty, unchanged=unchanged), why)
+        super().__init__(statements, until.on(entries), why)
         written = ((x, entries[id(x)]) for x in used)
         self._handles = [(x, v) for x, v in written if holds(self.written, v)]
 

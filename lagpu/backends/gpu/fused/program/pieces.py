@@ -117,10 +117,8 @@ class PieceOperands(emit.Operands):
 
     def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
         """See `Operands`: the ghost of the whole vector, by slots."""
-        reads = product.semiring.multiply.reads
-        line, ghost = self._send(u, reads[0] if product.flip else reads[1])
-        numbering = self._numberings[self.size_of(u)]
-        return [line], ghost, numbering.slots
+        line, ghost = self._send(u, product.reads[0])
+        return [line], ghost, self._numberings[self.size_of(u)].slots
 
     def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
         """See `Operands`: a gather has the own columns, a scatter has all."""
@@ -208,7 +206,8 @@ class PieceProgram(GeneratedLoop):
         zeros = functools.partial(self.device.xp.zeros, GRID_BARRIER, np.uint32)
         for x in self.written:
             x.changes()
-        return _launch(self.device, kernel, blocks, self._block), given | peers.arguments(piece) | {
+        given |= peers.fixed(piece) | peers.turn()
+        return _launch(self.device, kernel, blocks, self._block), given | {
             "times": NO_LIMIT if self._until.times is None else self._until.times,
             "counters": counters_of(self.device, counters),
             "barrier": zeros() if run.barrier is None else run.barrier,

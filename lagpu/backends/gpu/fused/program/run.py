@@ -97,8 +97,7 @@ def why_no_line(s: Statement) -> str:
         may = operation.indices is None or has_one_index(s)
         return "" if may else f"{method(s)} has several indices, or a mask"
     if isinstance(operation, emit.PRODUCTS):
-        product = operation.product
-        if product.kernel is not None or product.policy is not None:
+        if operation.product.is_named:
             return "the product names a kernel or a policy"
         sizes = [operation.operand.size, s.out.size]
         if isinstance(operation, ops.MultiplySelection):
@@ -165,13 +164,13 @@ class GeneratedLoop(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: words and values of what is written, and of each product's sums."""
+        """See `FusedLoop`: what is written, and each product's sums."""
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
             for s in self.statements
             if isinstance(s.operation, emit.PRODUCTS)
         )
-        return sum(x.bytes_to_write for x in self.written) + sums
+        return super().nbytes + sums
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
@@ -209,7 +208,7 @@ class GeneratedLoop(KernelLoop):
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
         if not isinstance(self.statements, RecordedBody):
-            self._scalars = emit.LoopScalars(self.statements, self.device)
+            self._scalars = emit.LoopScalars.of(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
             if program.arguments.fit(handles):
@@ -220,18 +219,13 @@ class GeneratedLoop(KernelLoop):
         return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body are kept, and the handles by place.
-
-        That is the record of the body, or for a body that is not kept as one, its signature.
-        """
+        """Return where the body's programs are kept, by record or signature; handles by place."""
         body = self.statements
         if not isinstance(body, RecordedBody):
             of, handles, self._numbers = signature(lines_of(body), *self._ends, self._until.holds)
             return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
-        if places.count(None) > self._ends.count(
-            None
-        ):  # the record does not say the type of an end
+        if places.count(None) > self._ends.count(None):  # the type of an end is not recorded
             return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
@@ -241,8 +235,9 @@ class GeneratedLoop(KernelLoop):
         statements, scalars = self.statements, self._scalars
         if self._numbers:
             statements = without_numbers(statements)
-            scalars = emit.LoopScalars(statements, self.device)
-        given = statements, scalars or emit.LoopScalars((), self.device), self.written, self._until
+            scalars = emit.LoopScalars.of(statements, self.device)
+        scalars = scalars or emit.LoopScalars.of((), self.device)
+        given = statements, scalars, self.written, self._until
         return self._named(*given, self._block, traced, handles)
 
     def _named(self, *given: Any) -> emit.Operands:
@@ -298,11 +293,7 @@ def on_entries(
     counters: Counters, statements: ops.Statements,
     read: Sequence[MatrixHandle], shape: tuple[int, int] | None = None,
 ) -> OnEntries | Rejection:  # fmt: skip
-    """Return statements on entries, or why there are none.
-
-    `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
-    matrices, except those of products.
-    """
+    """Return statements on entries, or why none; `shape` is of all but the matrices of products."""
     why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
     all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
     if not why and not all(A.may_be_bitmap for A in all_read):
@@ -327,9 +318,7 @@ def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
 
 
 def why_not_on_entries(
-    s: Statement,
-    shape: tuple[int, int] | None,
-    turns: Any = (ops.Multiply, ops.Assign),
+    s: Statement, shape: tuple[int, int] | None, turns: Any = (ops.Multiply, ops.Assign)
 ) -> str:
     """Return why a statement cannot be on entries, or ""; `turns` may not transpose an operand."""
     operation: Any = s.operation
@@ -374,7 +363,6 @@ def generated_bitmap_loop(
 
 
 def _why_not_bitmap(s: Statement) -> str:
-    """Return why a statement on a matrix' entries cannot be fused, or an empty string."""
     operation = s.operation
     if nwords(s.out.size) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
@@ -407,8 +395,8 @@ class GeneratedBitmapLoop(GeneratedLoop):
     counted_input = 0
 
     def __init__(self, found: OnEntries, until: Until, why: str) -> None:
-        empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
-        super().__init__(found.statements, until._replace(empty=empty, unchanged=unchanged), why)
+        entries = {of: A.entries for of, A in found.bitmaps.items()}
+        super().__init__(found.statements, until.on(entries), why)
         self._found = found
         self._shapes = {id(A.entries): A.shape for A in found.bitmaps.values()}
 
@@ -493,8 +481,7 @@ class BitmapOperands(emit.Operands):
         else:
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
-        result = emit.Operand(words, values, number, product.result)
-        return [*lines, call], result, logged
+        return [*lines, call], emit.Operand(words, values, number, product.result), logged
 
     def _sums(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
         """Return the line of a product with values, and the numbers that are logged."""

@@ -46,21 +46,13 @@ class _Entry:
             self.known = what == VALUE
 
 
-def index_of(operation: ops.ExtractElement, params: emit.Parameters) -> str:
-    return params.number("i64", operation.position[0])
-
-
 def index_in(listed: Any, params: emit.Parameters) -> str:
     place = params.place(listed)
     return params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])[0]
 
 
 class Pass(emit.Writer):
-    """Statements over one index space, on registers; it is the `Writer` of them.
-
-    `sums` are the lines that leave a block's part of each sum, which is whole after the next
-    barrier.
-    """
+    """Statements over one index space, on registers, and the `Writer` of them."""
 
     def __init__(self, operands: emit.Operands, like: VectorStore) -> None:
         self.params, self._operands = operands.params, operands
@@ -71,7 +63,7 @@ class Pass(emit.Writer):
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
         self._by_index: list[str] = []  # lines that do it
         self._before: list[str] = []  # lines before the pass
-        self.sums: list[str] = []
+        self.sums: list[str] = []  # lines that leave a block's parts of sums, whole after a barrier
 
     # ------------------------------------------------------------------------ statements
     def add(self, s: Statement, result: emit.Operand | None = None) -> None:
@@ -92,7 +84,7 @@ class Pass(emit.Writer):
         if isinstance(operation, ops.Reduce):
             add = operation.monoid
         else:
-            bits, kept = self._one(index_of(operation, self.params))
+            bits, kept = self._one(self.params.number("i64", operation.position[0]))
         functor = self.params.prelude.functor(add)
         self._by_word.append(f"work |= w{e.suffix} & {bits};")
         self._by_index.append(
@@ -266,11 +258,7 @@ class Pass(emit.Writer):
 
 
 class HeldPass(Pass):
-    """The same over at most 32 indices, whose entries every warp holds, a lane each.
-
-    So all warps have a sum at once, and no barrier comes before it is read. The lines for whole
-    words are not needed: each index is looked at.
-    """
+    """The same over at most 32 indices, each a lane of every warp: all warps have a sum at once."""
 
     def _total(self, name: str, functor: str, z: str) -> str:
         """See `Pass`: a warp has the whole sum."""
@@ -506,7 +494,8 @@ class Traced(emit.Writer):
             return [scalars.computes(s)]
         u, params = operation.operand, self.params
         if isinstance(operation, ops.ExtractElement):
-            i, n, x = index_of(operation, params), params.size(u.size), params.vector(u)
+            i = params.number("i64", operation.position[0])
+            n, x = params.size(u.size), params.vector(u)
             there = f"entry_bits({x}_words, {i} / LG_WARP, {n}) >> {i} % LG_WARP & 1"
             z = f"load_entry({there}, {x}_values, {x}_iso, {i})"
             return [BARRIER, scalars.writes(s, z), BARRIER]
@@ -789,9 +778,7 @@ class Signature(NamedTuple):
 
 
 def signature(lines: Sequence[tuple[Any, ...]], *ends: Handle | None) -> Signature:
-    """Return the signature of the lines of a body and of what its condition is on.
-
-    Each begins as a `Line` does.
+    """Return the signature of a body's lines, which begin as a `Line`, and of its condition's ends.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
     records: to write the text takes longer than a short loop runs.

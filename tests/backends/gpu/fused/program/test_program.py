@@ -165,7 +165,7 @@ def check_a_body(backend, draw, source):
 @pytest.mark.parametrize("shape", [(2**31, 1), (1, 2**31), (2**31 - 1, 2**31 - 1)])
 def test_indices_of_a_product_have_32_bits(shape):
     made = Vector(INT64, 1, backend="sim").data
-    product = SimpleNamespace(kernel=None, policy=None)
+    product = SimpleNamespace(is_named=False)
     named = {"matrix": SimpleNamespace(shape=shape), "operand": made, "product": product}
     operation = Multiply(**{name: named.get(name) for name in Multiply._fields})
     why = "" if max(shape) < 2**31 else "the matrix has more than 2**31 rows or columns"
