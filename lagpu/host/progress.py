@@ -125,6 +125,7 @@ def _display() -> _Display | None:
     # Imported here, as it takes as long as all of lagpu.
     from rich import progress
     from rich.console import Console
+    from rich.table import Column
 
     console = Console(stderr=True)
     write = None
@@ -134,11 +135,12 @@ def _display() -> _Display | None:
         write = lambda text: handle.update({"text/plain": text}, raw=True)  # noqa: E731
     elif not console.is_terminal:
         return None
-    known = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TimeRemainingColumn())
+    known = (progress.BarColumn(20), progress.TaskProgressColumn(), progress.TimeRemainingColumn())
     column: Any
     for column in known:  # they show nothing of a task whose total is not known
         column.render = lambda task, of=column.render: "" if task.total is None else of(task)
-    text = progress.TextColumn("{task.description}", markup=False)
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # of the line: times are never cut
+    text = progress.TextColumn("{task.description}", markup=False, table_column=rest)
     columns = (progress.SpinnerColumn(), text, *known, progress.TimeElapsedColumn())
-    bars = progress.Progress(*columns, console=console, transient=True, get_time=clock)
-    return _Display(bars, write)
+    how: Any = {"console": console, "transient": True, "get_time": clock, "expand": True}
+    return _Display(progress.Progress(*columns, **how), write)

@@ -1,6 +1,7 @@
 """Progress: silent at first and without a terminal, then a line a task; a fake clock."""
 
 import io
+import re
 import sys
 import types
 
@@ -70,6 +71,19 @@ def test_the_share_done_and_the_time_left(seconds, terminal):
     assert "90%" in text
     assert "0:00:01 0:00:10" in text  # one step is left, of one second each
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor
+
+
+@pytest.mark.parametrize("where", ["terminal", "notebook"])
+def test_the_times_of_a_long_description_are_not_cut(seconds, where, request):
+    shown = request.getfixturevalue(where)
+    with progress.bar("products: push_edge plus_times INT32, 64-bit indices" * 2, 5000) as done:
+        for k in range(10):
+            done(k)
+            seconds[0] += 1
+        progress._shown[0]._bars.refresh()
+    text = shown.getvalue() if where == "terminal" else shown[-2]
+    assert "products: push_edge plus" in text
+    assert re.search(r"0% \d:\d\d:\d\d 0:00:", text)
 
 
 def test_a_notebook_has_a_text_that_is_replaced(seconds, notebook):
