@@ -28,7 +28,7 @@ _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 45, 25  # of code
 _STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
-_FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 2}
+_FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
@@ -131,7 +131,8 @@ def _mask(found):
 
 def written(step):
     """Return a statement with its product as a program has it: ``w << plus_times(u @ A)``."""
-    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", rounded(step.formula))
+    text = rounded(step.formula).replace(", replace)", ", replace=True)")
+    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
 
 
 def relevant(steps):

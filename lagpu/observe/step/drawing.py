@@ -293,6 +293,8 @@ class _Drawing:
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
+            else:
+                self._name("no matrix written", y + _GAP + layout.written * c / 2, look.GREY)
             y += layout.written * c + 2 * _GAP
         self.canvas.grow_to(0, y)
         return self.canvas.svg(step.words)
