@@ -331,8 +331,7 @@ class _Drawing:
         A = step.matrices.get(name) if name is not None else None
         shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
         grid = self._cells("matrix", *shape, self.left, self.top)
-        above = p is not None and not p.vector_left  # the factor
-        self._numbers(grid, 9 if above else self.top - 13)
+        self._numbers(grid, self.top - 13 if p is None or p.vector_left else 9)
         if A is None or name is None:
             return
         if name == step.output:
@@ -440,7 +439,8 @@ class GraphDrawing:
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
-        if state is not None and state.size == self._n:
+        state = None if state is None or state.size != self._n else state
+        if state is not None:
             caption = f"filled: entries of {step.output}"
             if p is not None and p.matrix == self._name:
                 caption += f"; orange arrows: from {p.vector} to {step.output}"
@@ -452,12 +452,11 @@ class GraphDrawing:
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
         of = np.zeros(self._n, int)
-        fits = state is not None and state.size == self._n
-        if state is not None and fits:
+        if state is not None:
             of[state.indices] = np.where(state.values != 0, 1, 2)
         kinds = (look.NONE._replace(edge=look.MUTED), look.ENTRY, look.ZERO)
         vertices(canvas, kinds, of, self._at, self._radius, 14)
-        if state is None or not fits:
+        if state is None:
             return
         changed = self._at[_changed(step.before[step.output], state)]
         canvas.discs(look.CHANGED, changed, self._radius)
