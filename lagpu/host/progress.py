@@ -16,6 +16,7 @@ from lagpu.errors import plain
 from lagpu.host.job import launched
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 AFTER = 2.0  # seconds until work is shown
 _VARIABLE = "LAGPU_PROGRESS"  # 0 for never
@@ -42,11 +43,22 @@ def bar(what: str, total: int | None = None, *, after: float = AFTER) -> Iterato
 
 
 def over(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items one by one, and show how many are done."""
+    """Yield items one by one to a ``for`` statement, and show how many are done."""
     with bar(what, len(items)) as done:
         for k, item in enumerate(items):
             yield item
             done(k + 1)
+
+
+def each(of: Callable[[T], V], items: Sequence[T], what: str) -> list[V]:
+    """Return a value for each item, and show how many are done."""
+    # In a comprehension the traceback of an error would hold `over`, and so its line.
+    found: list[V] = []
+    with bar(what, len(items)) as done:
+        for item in items:
+            found.append(of(item))
+            done(len(found))
+    return found
 
 
 class Task:

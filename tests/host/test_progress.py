@@ -8,7 +8,12 @@ import types
 import pytest
 import rich.console
 
-from lagpu.algorithms import betweenness_centrality, closeness_centrality
+from lagpu.algorithms import (
+    betweenness_centrality,
+    closeness_centrality,
+    eccentricity,
+    edge_betweenness_centrality,
+)
 from lagpu.generators import path
 from lagpu.host import progress
 
@@ -175,6 +180,25 @@ def test_searches_from_many_sources(steps, backend):
     betweenness_centrality(A, batch=3)
     found = [step for step in steps if step[0] == "betweenness" and step[1] != "closed"]
     assert found == [("betweenness", 4, 3), ("betweenness", 4, 4)] or backend.startswith("grid")
+
+
+@pytest.mark.parametrize(
+    ("search", "of"),
+    [
+        (closeness_centrality, "centrality.bfs_levels"),
+        (eccentricity, "centrality.bfs_levels"),
+        (edge_betweenness_centrality, "betweenness.count_paths"),
+    ],
+)
+def test_the_line_is_removed_while_a_notebook_holds_the_traceback(steps, monkeypatch, search, of):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"lagpu.algorithms.{of}", interrupted)
+    with pytest.raises(KeyboardInterrupt) as held:
+        search(path(4, backend="cpu"))
+    assert held.tb is not None
+    assert steps[-1][1] == "closed"
 
 
 def test_reading_a_file_and_an_interrupt_in_it(steps, save, monkeypatch):
