@@ -103,7 +103,7 @@ def lined(code):
     """
     made = ""
     for line in code.split("\n"):
-        bare = html.unescape(re.sub(r"<[^>]*>", "", line))
+        bare = html.unescape(re.sub(r"<[^>]*>", "", line)).rstrip()
         indent = len(bare) - len(bare.lstrip())
         line = re.sub(r'\)</span>(?=<span class="o">\.</span>)', r"\g<0><wbr>", line)
         line = line.replace('<span class="o">-&gt;', '<span class="o whole">-&gt;')
