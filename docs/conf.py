@@ -94,17 +94,6 @@ def _formula(self, node):
 _PRE = re.compile(r"(<pre>(?:<span></span>)?)(.*?)\n?(</pre>)", re.S)
 
 
-def _with_lines(found):
-    """Return highlighted code with an element for each line, which knows its indentation."""
-    begin, code, end = found.groups()
-    made = ""
-    for line in code.split("\n"):
-        bare = html.unescape(re.sub(r"<[^>]*>", "", line))
-        indent = len(bare) - len(bare.lstrip()) if bare.strip() else 0
-        made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
-    return begin + made + end
-
-
 class Translator(HTML5Translator):
     """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
@@ -122,7 +111,9 @@ class Translator(HTML5Translator):
         try:
             super().visit_literal_block(node)
         except nodes.SkipNode:
-            self.body[-1] = _PRE.sub(_with_lines, self.body[-1])
+            self.body[-1] = _PRE.sub(
+                lambda found: found[1] + slides.lined(found[2]) + found[3], self.body[-1]
+            )
             raise
 
     def visit_Text(self, node):

@@ -28,7 +28,7 @@ _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 45, 25  # of code
 _STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
-_FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 2}
+_FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
@@ -115,7 +115,12 @@ def formula(step):
     left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
     left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
     right = re.sub(r" ([a-z]+)_([a-z]+) ", r" \1.\2 ", right)
-    return f"{left} {sign[1] if sign else ''}= {right}"
+    return rounded(f"{left} {sign[1] if sign else ''}= {right}")
+
+
+def rounded(text):
+    """Return a statement whose long numbers have four digits."""
+    return re.sub(r"-?\d*\.\d{5,}(e[+-]\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
 def _mask(found):
@@ -126,7 +131,8 @@ def _mask(found):
 
 def written(step):
     """Return a statement with its product as a program has it: ``w << plus_times(u @ A)``."""
-    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", step.formula)
+    text = rounded(step.formula).replace(", replace)", ", replace=True)")
+    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
 
 
 def relevant(steps):
@@ -255,8 +261,12 @@ def _formulas(row, steps):
     if found:
         listed = list(dict.fromkeys(found.values()))
         listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
-        yield "## Formula\n\n```text\n" + "\n".join(listed) + "\n```\n"
-        yield "The [notation](../notation.md): s(v) is where v has entries, r clears the rest.\n"
+        text = "\n".join(listed)
+        yield f"## Formula\n\n```text\n{text}\n```\n"
+        signs = (r"[⟨¬]s\(", "s(v) is where v has entries"), (", r⟩", "r clears the rest")
+        said = ", ".join(words for sign, words in signs if re.search(sign, text))
+        if said:
+            yield f"The [notation](../notation.md): {said}.\n"
 
 
 def _code(row, steps):
@@ -308,18 +318,24 @@ def _cost(row, said):
     yield "## Cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
-    yield "Counted on `cpu`, on grids and on the largest component of Kronecker graphs."
-    yield "*Read* are the entries that products of a vector look at:\n"
-    yield "| graph | vertices | entries | statements | products | read |"
-    yield "|---|---:|---:|---:|---:|---:|"
+    lines = []
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
         with suppress(LagpuError), lagpu.trace() as t:  # one may not converge or have no path
             run(row, A, source=hub, sources=[hub, 0])
         products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
         read = sum(one.edges or 0 for one in products)
-        cells = A.nrows, A.nvals, len(t.rows), len(products), read
-        yield f"| {name} | {' | '.join(f'{cell:,}' if cell else '-' for cell in cells)} |"
+        lines.append([name, A.nrows, A.nvals, len(t.rows), len(products), read])
+    heads = ["graph", "vertices", "entries", "statements", "products", "read"]
+    kept = [k for k in range(6) if any(line[k] for line in lines)]
+    yield "Counted on `cpu`, on grids and on the largest component of Kronecker graphs" + (
+        ".\n*Read* are the entries that products of a vector look at:\n" if 5 in kept else ":\n"
+    )
+    yield f"| {' | '.join(heads[k] for k in kept)} |"
+    yield "|---|" + "---:|" * (len(kept) - 1)
+    for line in lines:
+        cells = (line[k] if k == 0 else f"{line[k]:,}" if line[k] else "-" for k in kept)
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
@@ -329,8 +345,8 @@ def _speed(row, measured):
     if not names:
         yield "Not measured yet; `lagpu bench` measures it.\n"
     for name in names[:1]:
-        of = "" if name == row.name else f" of [`{name}`]({name}.md)"
-        yield f"Median milliseconds{of}, each result verified:\n"
+        instead = f" of [`{name}`]({name}.md), which `lagpu bench` measures in its place"
+        yield f"Median milliseconds{instead * (name != row.name)}, each result verified:\n"
         table = "index=graph,options columns=system value=median_ms"
         yield f"<!-- pivot {MEASURED} {table} where=algorithm:{name} -->\n"
 

@@ -51,10 +51,10 @@ def markdown(number, folder=FOLDER):
             yield from (f"- {_plain(line)}" for line in _together(notes))
             for verdict in (one for one in said if one.part == experiment.part):
                 files = ", ".join(f"`{file}`" for file in verdict.files)
-                yield f"- {_plain(verdict.text)} ({files})"
+                yield f"- {_plain(verdict.text)}{f' ({files})' * bool(files)}"
             yield ""
         else:
-            yield f"Not measured yet; {command} does.\n"
+            yield f"Not measured yet; {command} measures it.\n"
 
 
 def _together(lines):

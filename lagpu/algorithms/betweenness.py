@@ -36,12 +36,12 @@ Array = np.ndarray[Any, Any]
 _LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
 
 
-def sample(A: Matrix, k: int | None, seed: Any, sources: Any = None) -> list[int]:
+def sample(A: Matrix, k: Any, seed: Any, sources: Any = None) -> list[int]:
     """Return all vertices, some given ones, or `k` random ones, the same as NetworkX chooses."""
     require_square(A)
+    if np.ndim(k) or (k is not None and sources is not None):
+        raise InvalidValue("betweenness: k is a number of random sources. Give it or sources=[v].")
     if sources is not None:
-        if k is not None:
-            raise InvalidValue("betweenness: k is a number of random sources. Give it or sources.")
         return source_vertices(A, sources, "betweenness: sources")
     if k is None:
         return list(range(A.nrows))

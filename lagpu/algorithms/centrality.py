@@ -133,8 +133,8 @@ def _from_distances(
     back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
     search = _search(A, weight, what)
-    each = progress.over(chosen, what.partition(":")[0])
-    values = [of(search(back, v).dup(FP64)) for v in each]
+    one = lambda v: of(search(back, v).dup(FP64))  # noqa: E731
+    values = progress.each(one, chosen, what.partition(":")[0])
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
@@ -193,8 +193,8 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
         list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
     )
     search = _search(A, weight, "eccentricity")
-    each = progress.over(vertices, "eccentricity")
-    found = [_reach_all(A, s, "eccentricity", search)[1] for s in each]
+    one = lambda s: _reach_all(A, s, "eccentricity", search)[1]  # noqa: E731
+    found = progress.each(one, vertices, "eccentricity")
     values = np.array(found, _kind(A, weight).numpy)
     return Vector.from_coo(vertices, values, size=A.nrows, like=A)
 

@@ -292,7 +292,7 @@ def integer(number: Any, what: str, least: int | None = None) -> int:
                 raise TypeError
             number = operator.index(number)
         except TypeError:
-            raise errors.DomainMismatch(f"{what} {number!r} is not an integer.") from None
+            raise errors.DomainMismatch(f"{what} {number!r:.60} is not an integer.") from None
     if least is not None and number < least:
         raise errors.InvalidValue(f"{what} {number} < {least}. Give {least} or more.")
     return number

@@ -16,6 +16,7 @@ from lagpu.errors import plain
 from lagpu.host.job import launched
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 AFTER = 2.0  # seconds until work is shown
 _VARIABLE = "LAGPU_PROGRESS"  # 0 for never
@@ -42,11 +43,22 @@ def bar(what: str, total: int | None = None, *, after: float = AFTER) -> Iterato
 
 
 def over(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield items one by one, and show how many are done."""
+    """Yield items one by one to a ``for`` statement, and show how many are done."""
     with bar(what, len(items)) as done:
         for k, item in enumerate(items):
             yield item
             done(k + 1)
+
+
+def each(of: Callable[[T], V], items: Sequence[T], what: str) -> list[V]:
+    """Return a value for each item, and show how many are done."""
+    # In a comprehension the traceback of an error would hold `over`, and so its line.
+    found: list[V] = []
+    with bar(what, len(items)) as done:
+        for item in items:
+            found.append(of(item))
+            done(len(found))
+    return found
 
 
 class Task:
@@ -125,6 +137,7 @@ def _display() -> _Display | None:
     # Imported here, as it takes as long as all of lagpu.
     from rich import progress
     from rich.console import Console
+    from rich.table import Column
 
     console = Console(stderr=True)
     write = None
@@ -134,11 +147,12 @@ def _display() -> _Display | None:
         write = lambda text: handle.update({"text/plain": text}, raw=True)  # noqa: E731
     elif not console.is_terminal:
         return None
-    known = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TimeRemainingColumn())
+    known = (progress.BarColumn(20), progress.TaskProgressColumn(), progress.TimeRemainingColumn())
     column: Any
     for column in known:  # they show nothing of a task whose total is not known
         column.render = lambda task, of=column.render: "" if task.total is None else of(task)
-    text = progress.TextColumn("{task.description}", markup=False)
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")  # of the line: times are never cut
+    text = progress.TextColumn("{task.description}", markup=False, table_column=rest)
     columns = (progress.SpinnerColumn(), text, *known, progress.TimeElapsedColumn())
-    bars = progress.Progress(*columns, console=console, transient=True, get_time=clock)
-    return _Display(bars, write)
+    how: Any = {"console": console, "transient": True, "get_time": clock, "expand": True}
+    return _Display(progress.Progress(*columns, **how), write)

@@ -326,10 +326,8 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
     try:
         u, v, ids = names.ordered(u, v, utf8=True)
     except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"read: {budget.name}: {show(bytes(error.object))} is not UTF-8. Convert the file to "
-            "UTF-8."
-        ) from None
+        fact = f"{show(bytes(error.object))} is not UTF-8. Convert the file to UTF-8."
+        raise FileFormatError(f"read: {budget.name}: {fact}") from None
     return Edges(u, v, weights), ids
 
 
@@ -490,8 +488,7 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
         ask = reading.lines_in(data) * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
         budget.require(ask, "its lines", held=len(data))
         kinds = ("int32", "int64", *["string"] * options.renumber)
-        readers: list[Callable[..., tuple[Edges, Array | None]]]
-        readers = [functools.partial(_of_columns, kind=kind) for kind in kinds]
+        readers: list[Any] = [functools.partial(_of_columns, kind=kind) for kind in kinds]
         for read in (*readers, _of_numbers, _of_words):
             with contextlib.suppress(Malformed):
                 edges, ids = read(form, options, budget)
@@ -509,10 +506,8 @@ def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else ","
     rows = Form(data, name, offset, separator).rows()
     last, top = next(rows, (0, []))
-    where, width = (
-        f"read: {name}, line {reading.line_number(data, offset)}: {show(first)}",
-        len(top),
-    )
+    where = f"read: {name}, line {reading.line_number(data, offset)}: {show(first)}"
+    width = len(top)
     if not _has_header(top, next(rows, (0, None))[1], options, where):
         if options.columns is not None:
             raise InvalidValue(f"read: {name} has no header, so columns have no names.")

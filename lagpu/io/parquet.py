@@ -65,7 +65,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
                 f"read: {name}: the column {titles[missing]!r} has {columns[missing].null_count} "
                 "missing values. Fill or drop them."
             )
-        weights = columns[2].to_numpy() if len(columns) == 3 else None
+        weights = reading.array_of(columns[2]) if len(columns) == 3 else None
         if weights is not None and weights.dtype == np.float16:
             weights = weights.astype(np.float32)
         # Of two types, both would become FP64.
@@ -75,7 +75,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
                 *(names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
             )
         else:
-            (u, v), ids = (column.to_numpy() for column in columns[:2]), None
+            (u, v), ids = map(reading.array_of, columns[:2]), None
     held = 24 * rows
     if options.renumber:
         return reading.graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)

@@ -66,14 +66,8 @@ def is_binary(start: bytes) -> bool:
     return len(start.translate(None, _CONTROL)) != len(start)
 
 
-def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, bytes) of consecutive pieces of whole lines."""
-    # A piece has some megabytes at most, unless it is one line that is longer.
-    return ((start, data[start:stop]) for start, stop in cuts(data, start, PIECE))
-
-
 def cuts(data: bytes, start: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last offsets of pieces of whole lines, of `size` bytes at most."""
+    """Yield the offsets of pieces of whole lines, of `size` bytes at most or one longer line."""
     while start < len(data):
         stop = len(data)
         if stop - start > size:
@@ -88,7 +82,8 @@ def parsed(data: bytes, start: int, parse: Callable[[bytes], T], name: str) -> l
     """Return what a parser makes of each piece of a text; its `Fault` becomes `FileFormatError`."""
     found = []
     with progress.bar(f"reading {name}", len(data)) as done:
-        for at, text in pieces(data, start):
+        for at, stop in cuts(data, start, PIECE):
+            text = data[at:stop]
             try:
                 first = next(data_lines(text), (0, b""))[1]
                 if len(first) > PIECE:
@@ -97,7 +92,7 @@ def parsed(data: bytes, start: int, parse: Callable[[bytes], T], name: str) -> l
             except Fault as fault:
                 line = line_number(data, at) - 1 + fault.line
                 raise errors.FileFormatError(f"read: {name}, line {line}: {fault.why}.") from None
-            done(at + len(text))
+            done(stop)
     return found
 
 
@@ -275,15 +270,23 @@ def columns_of(
         ).columns  # fmt: skip
     except pyarrow.ArrowException:
         return None
-    numbers, kinds = found[2 * texts :], {kind, "int64", "double"} - {"string"}
-    if any(str(column.type) not in kinds for column in numbers):
+    kinds = {kind, "int64", "double"} - {"string"}
+    if any(str(column.type) not in kinds for column in found[2 * texts :]):
         return None
-    numbers = [column.to_numpy() for column in numbers]
+    numbers = [array_of(column) for column in found[2 * texts :]]
     for x in numbers:
         usual = x.dtype.kind != "f" or -(2.0**63) < x.min(initial=0) <= x.max(initial=0) < 2.0**63
         if not usual and np.isfinite(x[abs(x) >= 2.0**63]).any():
             return None  # they may be whole, and beyond 64 bits
     return [*found[: 2 * texts], *numbers]
+
+
+def array_of(column: Any) -> Array:
+    """Return a column of pyarrow without missing values; it may be read-only."""
+    # Not by `to_numpy`, which imports pandas where it is installed, and ignores Ctrl-C meanwhile.
+    if str(column.type) == "bool":  # a bit each
+        return array_of(column.cast("uint8")).view(np.bool_)
+    return np.from_dlpack(column.combine_chunks() if hasattr(column, "chunks") else column)
 
 
 def numbers_of(words: list[bytes]) -> Array:
@@ -560,7 +563,7 @@ class Names(defaultdict[Hashable, int]):
                 known, have = chunk.dictionary, held + len(self) * BYTES_OF_NAME
                 budget.require(len(known) * BYTES_OF_NAME, "its names", held=have)
                 codes = self.codes(known.to_pylist(), len(known))
-            parts.append(codes[chunk.indices.to_numpy(zero_copy_only=False)])
+            parts.append(codes[array_of(chunk.indices)])
         return np.concatenate(parts)
 
     def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:

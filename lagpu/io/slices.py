@@ -281,7 +281,7 @@ def parquet_source(file: Path, options: Options, name: str) -> Source | None:
 def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:
     columns = [batch.column(batch.schema.get_field_index(title)) for title in titles]
     if not any(column.null_count for column in columns):
-        u, v, *weights = (column.to_numpy(zero_copy_only=False) for column in columns)
+        u, v, *weights = map(reading.array_of, columns)
         if not len(u) or 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < 2**53:
             return Chunk(key, Edges(u.astype(np.int64), v.astype(np.int64), *weights))
     return Chunk(key, Edges.join([]), line=_OF_THE_WHOLE)

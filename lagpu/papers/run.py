@@ -681,11 +681,11 @@ def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
     yield f"{said}."
     for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
         of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
-        yield f"* {', '.join(of)}: {why}; --graph NAME=FILE gives the paper's."
+        yield f"* {', '.join(of)}: {why}; --graph NAME=FILE reads the paper's graph."
     roots = {row["roots"] for row in experiment["rows"] if row["roots"] < experiment["roots"]}
     if roots:
         few = ", ".join(map(str, sorted(roots)))
-        yield f"A quick form: {few} roots a graph, in full {experiment['roots']}."
+        yield f"A quick run: {few} roots a graph instead of {experiment['roots']}."
     yield from experiment["notes"]
     yield from experiment["says"]
     yield from (f"missing: {text}" for text in experiment["missing"])

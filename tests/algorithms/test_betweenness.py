@@ -251,9 +251,12 @@ def test_bad_input(search):
         (0, InvalidValue),
         (-1, InvalidValue),
         (1.5, DomainMismatch),
+        (range(3), InvalidValue),
     ):
         with pytest.raises(error, match="betweenness: k"):
             search(A, k)
+    with pytest.raises(InvalidValue, match=r"Give it or sources="):
+        search(A, [0, 1])
     for batch, error in ((0, InvalidValue), (-2, InvalidValue), (1.5, DomainMismatch)):
         if search is betweenness_centrality:
             with pytest.raises(error, match="betweenness: batch"):

@@ -40,6 +40,15 @@ def test_a_page_has_all_parts(name, tmp_path):
     assert "{{" not in (tmp_path / f"{name}-steps.html").read_text("utf-8")
 
 
+def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path):
+    page = page_of("in_degree_centrality", tmp_path)
+    assert "| graph | vertices | entries | statements |\n" in page
+    assert "*Read*" not in page
+    assert "s(v)" not in page
+    assert "times(share, 0.1667)" in page
+    assert "replace=True) << any_pair" in page_of("bfs_levels", tmp_path)
+
+
 def levels(edges, source):
     """Return the levels of a search, by sets."""
     found, front, depth = {}, {source}, 0

@@ -53,7 +53,8 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
     assert "`docs/benchmarks/papers/any-name.json`." in table
     assert table.count("\n- Undecided: MGBC over OPT-OFF") == 2
-    assert "`--graph NAME=FILE` gives the paper's" in table
+    assert "`--graph NAME=FILE` reads the paper's graph" in table
+    assert "()" not in shown  # of a claim without a file
     assert "Not measured yet" not in table
     others = shown.replace(table, "").count("Not measured yet; `lagpu paper 002 --")
     assert others == len(paper_of("002").experiments) - 1

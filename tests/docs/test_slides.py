@@ -107,6 +107,15 @@ def test_what_a_cell_shows(slides):
 
 
 @needs_browser
+def test_code_breaks_before_a_method_and_not_in_an_arrow(slides):
+    made = slides._coloured("def f(A) -> int:\n    return A.select('x').new()")
+    assert made.count('<span class="line"') == 2
+    assert "--in:0" in slides.lined(" " * 86)  # of a terminal: nothing, and not wider than its box
+    assert '--in:4">' in made
+    assert '<wbr><span class="o">.</span><span class="n">new' in made
+    assert '<span class="o whole">-&gt;</span>' in made
+
+
 def test_code_is_as_large_as_text_and_each_slide_fits_a_screen(page, tmp_path):
     script = """
         const size = e => parseFloat(getComputedStyle(e).fontSize);

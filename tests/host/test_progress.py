@@ -1,13 +1,19 @@
 """Progress: silent at first and without a terminal, then a line a task; a fake clock."""
 
 import io
+import re
 import sys
 import types
 
 import pytest
 import rich.console
 
-from lagpu.algorithms import betweenness_centrality, closeness_centrality
+from lagpu.algorithms import (
+    betweenness_centrality,
+    closeness_centrality,
+    eccentricity,
+    edge_betweenness_centrality,
+)
 from lagpu.generators import path
 from lagpu.host import progress
 
@@ -70,6 +76,19 @@ def test_the_share_done_and_the_time_left(seconds, terminal):
     assert "90%" in text
     assert "0:00:01 0:00:10" in text  # one step is left, of one second each
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor
+
+
+@pytest.mark.parametrize("where", ["terminal", "notebook"])
+def test_the_times_of_a_long_description_are_not_cut(seconds, where, request):
+    shown = request.getfixturevalue(where)
+    with progress.bar("products: push_edge plus_times INT32, 64-bit indices" * 2, 5000) as done:
+        for k in range(10):
+            done(k)
+            seconds[0] += 1
+        progress._shown[0]._bars.refresh()
+    text = shown.getvalue() if where == "terminal" else shown[-2]
+    assert "products: push_edge plus" in text
+    assert re.search(r"0% \d:\d\d:\d\d 0:00:", text)
 
 
 def test_a_notebook_has_a_text_that_is_replaced(seconds, notebook):
@@ -161,6 +180,25 @@ def test_searches_from_many_sources(steps, backend):
     betweenness_centrality(A, batch=3)
     found = [step for step in steps if step[0] == "betweenness" and step[1] != "closed"]
     assert found == [("betweenness", 4, 3), ("betweenness", 4, 4)] or backend.startswith("grid")
+
+
+@pytest.mark.parametrize(
+    ("search", "of"),
+    [
+        (closeness_centrality, "centrality.bfs_levels"),
+        (eccentricity, "centrality.bfs_levels"),
+        (edge_betweenness_centrality, "betweenness.count_paths"),
+    ],
+)
+def test_the_line_is_removed_while_a_notebook_holds_the_traceback(steps, monkeypatch, search, of):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"lagpu.algorithms.{of}", interrupted)
+    with pytest.raises(KeyboardInterrupt) as held:
+        search(path(4, backend="cpu"))
+    assert held.tb is not None
+    assert steps[-1][1] == "closed"
 
 
 def test_reading_a_file_and_an_interrupt_in_it(steps, save, monkeypatch):

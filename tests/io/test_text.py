@@ -260,12 +260,11 @@ def test_vertex_beyond_memory(save, content):
         read_cpu(save(content))
 
 
-def test_pieces_end_with_their_lines(monkeypatch):
-    monkeypatch.setattr(reading, "PIECE", 6)
+def test_pieces_end_with_their_lines():
     lines = b"aa\nbb\ncccccc\ndd\nlonger than a piece"
     found = [(0, b"aa\nbb\n"), (6, b"cccccc\n"), (13, b"dd\n"), (16, b"longer than a piece")]
-    assert list(reading.pieces(lines)) == found
-    assert list(reading.pieces(b"\nlonger\n1\n")) == [(0, b"\n"), (1, b"longer\n"), (8, b"1\n")]
+    assert [(at, lines[at:stop]) for at, stop in reading.cuts(lines, 0, 6)] == found
+    assert list(reading.cuts(b"\nlonger\n1\n", 0, 6)) == [(0, 1), (1, 8), (8, 10)]
 
 
 _NUMBERS = ["0", "7", "12", "-3", "", "-", ".", "1.5", "-.5", "5.", "-0.0", "1e3", "nan", "+1", "x"]

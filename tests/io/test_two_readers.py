@@ -6,6 +6,7 @@ Every text counts as large here, and the pieces and blocks of both are short.
 import io
 import math
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -112,3 +113,22 @@ def test_a_large_text_is_read_by_pyarrow_where_it_is_installed(monkeypatch, text
     monkeypatch.delattr(np, "loadtxt")
     monkeypatch.setattr(edge_list, "_of_words", None)
     assert outcome(text, suffix, options) == expected
+
+
+@pytest.mark.ci
+def test_no_reader_loads_pandas_in_which_an_interrupt_would_be_lost(tmp_path):
+    pytest.importorskip("pandas")
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    columns = {"source": [0, 1], "target": [1, 2], "weight": [True, False]}
+    pq.write_table(pa.table(columns), tmp_path / "graph.parquet")
+    (tmp_path / "graph.txt").write_text("0 1 2.5\n1 2 3\n")
+    (tmp_path / "graph.csv").write_text("source,target,weight\nann,bob,2.5\nbob,eve,3\n")
+    program = (
+        "import sys; from lagpu import io; from lagpu.io import reading; reading.LARGE = 0\n"
+        "print(*(io.read(f'graph.{x}', renumber=True)[0].nvals for x in ('txt', 'csv', 'parquet')))"
+        "\nprint('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["2", "2", "2", "True", "False"]

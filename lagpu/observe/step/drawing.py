@@ -8,6 +8,7 @@ import gzip
 import inspect
 import json
 import linecache
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -292,6 +293,8 @@ class _Drawing:
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
+            else:
+                self._name("no matrix written", y + _GAP + layout.written * c / 2, look.GREY)
             y += layout.written * c + 2 * _GAP
         self.canvas.grow_to(0, y)
         return self.canvas.svg(step.words)
@@ -309,13 +312,14 @@ class _Drawing:
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
 
-    def _numbers(self, grid: Cells, *, cols: bool) -> None:
+    def _numbers(self, grid: Cells, top: float = 0) -> None:
+        """Write the numbers of the rows, and of the columns above them if there is room."""
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
             place = self.left - 6, grid.at(i, 0)[1]
             self.canvas.words(place, str(i), 14, look.MUTED, "right")
-        for j in range(0, grid.ncols * cols, every):
-            self.canvas.words((grid.at(0, j)[0], 9), str(j), 14, look.MUTED)
+        for j in range(0, grid.ncols if top else 0, every):
+            self.canvas.words((grid.at(0, j)[0], top), str(j), 14, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -327,7 +331,7 @@ class _Drawing:
         A = step.matrices.get(name) if name is not None else None
         shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
         grid = self._cells("matrix", *shape, self.left, self.top)
-        self._numbers(grid, cols=True)
+        self._numbers(grid, self.top - 13 if p is None or p.vector_left else 9)
         if A is None or name is None:
             return
         if name == step.output:
@@ -387,7 +391,7 @@ class _Drawing:
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
         self._name(name, y + A.nrows * self.c / 2, look.VERMILION)
-        self._numbers(grid, cols=False)
+        self._numbers(grid)
         grid.draw(self.canvas, blank=False)
 
 
@@ -435,7 +439,8 @@ class GraphDrawing:
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
-        if state is not None and state.size == self._n:
+        state = None if state is None or state.size != self._n else state
+        if state is not None:
             caption = f"filled: entries of {step.output}"
             if p is not None and p.matrix == self._name:
                 caption += f"; orange arrows: from {p.vector} to {step.output}"
@@ -447,19 +452,21 @@ class GraphDrawing:
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
         of = np.zeros(self._n, int)
-        fits = state is not None and state.size == self._n
-        if state is not None and fits:
+        if state is not None:
             of[state.indices] = np.where(state.values != 0, 1, 2)
         kinds = (look.NONE._replace(edge=look.MUTED), look.ENTRY, look.ZERO)
         vertices(canvas, kinds, of, self._at, self._radius, 14)
-        if state is None or not fits:
+        if state is None:
             return
         changed = self._at[_changed(step.before[step.output], state)]
         canvas.discs(look.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
-                x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", halo=True)
+                word, (x, y), away = fitting(value), self._at[i], 0.75 * self._radius
+                fits = x + away + 10 * len(word) < _WIDTH
+                place = (x + away if fits else x - away, y - away - 5)
+                side = "left" if fits else "right"
+                canvas.words(place, word, 14, look.VERMILION, side, halo=True)
 
 
 def legend() -> str:
@@ -520,18 +527,18 @@ def page_of_runs(
     # begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
     # matrix is larger than `LARGEST`.
     small = {labels: list(steps) for labels, steps in runs.items()}
+    every = [step for steps in small.values() for step in steps]
+    for step in every:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
     for steps in small.values():
-        for step in steps:
-            for name, state in step.vectors.items():
-                require_size(state.size, name, what)
-            for name, A in step.matrices.items():
-                require_size(max(A.shape), name, what)
         if len(steps) > MOST:
             raise LimitExceeded(
                 f"{what}: {len(steps):,} steps > {MOST}, the most that a page shows. "
                 "Use a graph of fewer levels, or fewer iterations."
             )
-    every = [step for steps in small.values() for step in steps]
     layout = Layout(every)
     codes = list(dict.fromkeys(step.code for step in every if step.code is not None))
     shared: dict[str, str] = {}
@@ -550,9 +557,7 @@ def page_of_runs(
                 level=step.level if step.level >= 0 else "",
                 step=step,
                 where=text(step.where),
-                source=text(step.source or step.formula).replace(
-                    ".", "<wbr>."
-                ),  # breaks before a dot
+                source=_breaking(step.source or step.formula),
                 drawing=draw(step, layout, share),
                 graph="" if graph is None else graph.draw(step, share),
             )
@@ -604,11 +609,15 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
         if k + 1 not in hidden:
             bare, n = line.strip(), first + k
             indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
-            said = text(bare).replace(".", "<wbr>.")
-            shown = f'<code style="--in:{indent}">{said}</code>'
+            shown = f'<code style="--in:{indent}">{_breaking(bare)}</code>'
             spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
     name = text(file_name(code.co_filename))
     return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
+
+
+def _breaking(line: str) -> str:
+    """Return a line of code as HTML that may break before a method's dot or a longer name's."""
+    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(line))
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:

@@ -202,7 +202,7 @@ def test_the_page_holds_every_step_and_nothing_from_outside(page):
     assert len(sections(page)) == 13
     assert "hidden" not in "".join(sections(page))  # without a script all are shown
     assert (
-        "frontier(~levels<wbr>.S, replace=True) &lt;&lt; semiring<wbr>.any_pair(frontier @ A)"
+        "frontier(~levels.S, replace=True) &lt;&lt; semiring<wbr>.any_pair(frontier @ A)"
         in sections(page)[2]
     )
     assert "@media print" in page
@@ -216,7 +216,7 @@ def test_the_page_shows_the_text_of_the_algorithm(page):
     assert "Return each vertex&#x27;s distance" in listing
     assert "Raises" not in listing
     line = re.search(r'data-line="(\d+)"', sections(page)[2])[1]
-    assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels<wbr>.S', listing)
+    assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels.S', listing)
 
 
 def test_the_graph_stands_beside_the_matrix(page):
@@ -267,6 +267,30 @@ def test_a_graph_shows_what_a_product_touches(A):
 def test_labels_are_readable(page):
     for section in sections(page):
         assert min(map(float, re.findall(r'font-size="([\d.]+)"', section))) >= 14
+
+
+def test_values_beside_vertices_stay_inside_the_picture():
+    tails, heads = [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0]
+    A = Matrix.from_coo(tails, heads, True, nrows=7, ncols=7, name="A", backend="cpu")
+    step = next(s for s in lagpu.step(algorithms.hits, A) if s.output == "full")
+    drawn = GraphDrawing("A", [step]).draw(step)
+    values = re.findall(r'<text x="([\d.]+)"([^>]*) font-weight="600"[^>]*>0.14<', drawn)
+    assert len(values) == 7
+    for x, style in values:
+        assert float(x) + (0 if "end" in style else 9 * len("0.14")) <= 460
+
+
+def test_the_numbers_of_columns_are_just_above_the_matrix():
+    def from_the_right(A):
+        u = Vector.from_coo([0], [1], size=4, like=A)
+        u << semiring.plus_times(A @ u)
+        u << u.apply("ainv")
+
+    steps = list(lagpu.step(from_the_right, generators.path(4, backend="cpu")))
+    row, column = re.findall(
+        r' y="([\d.]+)"[^>]*>1<', drawing.draw(steps[-1], drawing.Layout(steps))
+    )[:2]
+    assert 34 <= float(row) - float(column) <= 68
 
 
 @pytest.mark.parametrize("n", [2, 12, 30, 64])
