@@ -23,6 +23,7 @@ from lagpu.backends import use
 from lagpu.backends import use_grid as grid
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.collection import agg
+from lagpu.core.hints import config
 from lagpu.core.infix import replace
 from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
@@ -32,7 +33,7 @@ from lagpu.observe.trace import explain, ranges, trace
 
 __all__ = [
     "BOOL", "FP32", "FP64", "INT32", "INT64", "UINT32", "UINT64", "Matrix", "Scalar",
-    "Vector", "agg", "algorithms", "binary", "crosscheck", "eager", "errors", "explain",
+    "Vector", "agg", "algorithms", "binary", "config", "crosscheck", "eager", "errors", "explain",
     "explore", "fused", "grid", "indexunary", "loop", "monoid", "op", "ranges",
     "replace", "select", "semiring", "step", "steps", "sweep", "trace", "unary", "use",
 ]  # fmt: skip
@@ -47,7 +48,6 @@ _LAZY = ("algorithms", "check", "generators", "io", "viz")
 _INSTEAD = {
     "Recorder": "Write with lagpu.trace() as t:, and t.table(), to see each statement.",
     "init": "Nothing is to be started. lagpu.use('gpu') chooses the default backend.",
-    "config": "There is none. backend= and lagpu.use choose where objects live.",
     "backend": "lagpu.use names and chooses the default backend; A.backend is that of an object.",
     "ss": "Only the cpu backend uses SuiteSparse. A.orientation, kernel= and policy= are "
     "what can be chosen here.",

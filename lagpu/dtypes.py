@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.errors import DomainMismatch
+from lagpu.errors import DomainMismatch, UnknownType
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +98,8 @@ def lookup(dtype: Any) -> DType:
 
     Raises
     ------
-    DomainMismatch
-        For any other type.
+    UnknownType
+        For any other type; it is a `DomainMismatch` and a ValueError.
     """
     if isinstance(dtype, DType):
         return dtype
@@ -115,9 +115,7 @@ def lookup(dtype: Any) -> DType:
     if found is None:
         shown = dtype is None or isinstance(dtype, (str, type, np.dtype, int, float))
         given = repr(dtype) if shown else f"an object of {type(dtype).__name__}"
-        raise DomainMismatch(
-            f"dtype: {given} is not a lagpu type. Use one of {', '.join(_BY_NAME)}."
-        )
+        raise UnknownType(f"dtype: {given} is not a lagpu type. Use one of {', '.join(_BY_NAME)}.")
     return found
 
 

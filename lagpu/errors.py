@@ -34,7 +34,7 @@ class LagpuError(Exception):
     _has_lines = False
 
     def __str__(self) -> str:
-        text = plain(super().__str__())
+        text = plain(BaseException.__str__(self))  # KeyError has quotation marks
         return text if self._has_lines else _BREAKS.sub(_written_out, text)
 
 
@@ -46,12 +46,24 @@ class DomainMismatch(LagpuError, TypeError):
     """A type or an operator does not fit its operands."""
 
 
+class NoDomain(DomainMismatch, KeyError):
+    """An operator does not work with a type."""
+
+
+class UnknownType(DomainMismatch, ValueError):
+    """No type of values has this name."""
+
+
 class IndexOutOfBound(LagpuError, IndexError):
     """A vertex or an index lies outside ``0 .. n-1``."""
 
 
 class InvalidValue(LagpuError, ValueError):
     """An argument is wrong in a way that no type or shape rule covers."""
+
+
+class NameTaken(InvalidValue, AttributeError):
+    """A table has an operator, or a group of operators, of this name already."""
 
 
 class EmptyObject(LagpuError, ValueError):
@@ -78,8 +90,8 @@ class UnknownOperator(LagpuError, AttributeError, ValueError):
     """No table holds an operator of this name."""
 
 
-class NotComputed(LagpuError, AttributeError):
-    """A value was read from a mask, which has none until a vector is made of it."""
+class NotComputed(DomainMismatch, AttributeError):
+    """A value was read from a mask, or one number from many: make a vector of it first."""
 
 
 class BackendMismatch(LagpuError, TypeError):

@@ -23,7 +23,6 @@ from lagpu.errors import (
     EmptyObject,
     LagpuError,
     NotComputed,
-    NotSupported,
     UnusedCall,
 )
 
@@ -121,7 +120,7 @@ def test_scalars():
     assert repr(Scalar(BOOL, True)) == "Scalar(BOOL, True)"
     with pytest.raises(DomainMismatch, match="does not fit INT32"):
         empty << 2**40
-    with pytest.raises(NotSupported, match="a scalar has no indices"):
+    with pytest.raises(DomainMismatch, match="a scalar has no indices"):
         empty()[0] << 1
     with pytest.raises(DomainMismatch, match="list is not a number"):
         empty << [1]

@@ -414,16 +414,36 @@ def _no_value(*_operands: Any) -> Any:
     raise NotImplementedError("a positional operator reads indices, not values")
 
 
-def _positional(name: str, index_of: str, formula: str) -> BinaryOp:
+def _positional(name: str, index_of: str, side: str, flips_to: str) -> BinaryOp:
     """Return the row of an operator that returns an index of the product and reads no value."""
-    neither = (False, False)
-    return _binary(name, _no_value, formula, result=index, positional=index_of, reads=neither)
+    entry = "left entry (i, k)" if name.startswith("first") else "right entry (k, j)"
+    return _binary(
+        name, _no_value, f"{index_of}, the {side} of the product's {entry}", result=index,
+        positional=index_of, flips_to=flips_to, reads=(False, False),
+    )  # fmt: skip
 
 
 _CLOSE = (
     "x == y || (fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1})) && "
     "x - y - (x - y) == 0)"
 )
+
+
+def _isclose(rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
+    """Return the operator that says whether two numbers are equal up to a tolerance.
+
+    They may differ by `rel_tol` times the greater of the two, or by `abs_tol`.
+    """
+    relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
+
+    def close(x: Any, y: Any) -> Any:
+        off = abs(x - y)
+        return x == y or (off <= max(relative * max(abs(x), abs(y)), absolute) and off < math.inf)
+
+    words = f"{relative.hex()}_{absolute.hex()}".translate(str.maketrans(".+-", "pam"))
+    body = _CLOSE.format(repr(relative), repr(absolute))
+    more = {"cuda": f"Isclose_{words}", "result": logical, "of_numbers": True}
+    return _real("isclose", close, body, body, **more)
 
 
 class BinaryTable(OperatorTable[BinaryOp]):
@@ -456,10 +476,10 @@ class BinaryTable(OperatorTable[BinaryOp]):
     le = _binary("le", np.less_equal, "whether x <= y", result=logical, flips_to="ge")
     gt = _binary("gt", np.greater, "whether x > y", result=logical, flips_to="lt")
     ge = _binary("ge", np.greater_equal, "whether x >= y", result=logical, flips_to="le")
-    firsti = _positional("firsti", "i", "i, the row of the product's left entry (i, k)")
-    firstj = _positional("firstj", "k", "k, the column of the product's left entry (i, k)")
-    secondi = _positional("secondi", "k", "k, the row of the product's right entry (k, j)")
-    secondj = _positional("secondj", "j", "j, the column of the product's right entry (k, j)")
+    firsti = _positional("firsti", "i", "row", "secondj")
+    firstj = _positional("firstj", "k", "column", "secondi")
+    secondi = _positional("secondi", "k", "row", "firstj")
+    secondj = _positional("secondj", "j", "column", "firsti")
     rminus = _binary(
         "rminus", lambda x, y: np.subtract(y, x), "y - x", "wrapping<T>(y) - wrapping<T>(x)",
         domain=arithmetic, flips_to="minus",
@@ -542,25 +562,7 @@ class BinaryTable(OperatorTable[BinaryOp]):
         "bshift", _bshift, "x * 2 ** y, by moving bits; to the right if y < 0", _BSHIFT,
         domain=integral,
     )  # fmt: skip
-
-    @functools.cache  # noqa: B019 (one object for each pair of tolerances)
-    def isclose(self, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
-        """Return the operator that says whether two numbers are equal up to a tolerance.
-
-        They may differ by `rel_tol` times the greater of the two, or by `abs_tol`.
-        """
-        relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
-
-        def close(x: Any, y: Any) -> Any:
-            off = abs(x - y)
-            return x == y or (
-                off <= max(relative * max(abs(x), abs(y)), absolute) and off < math.inf
-            )
-
-        words = f"{relative.hex()}_{absolute.hex()}".translate(str.maketrans(".+-", "pam"))
-        body = _CLOSE.format(repr(relative), repr(absolute))
-        more = {"cuda": f"Isclose_{words}", "result": logical, "of_numbers": True}
-        return _real("isclose", close, body, body, **more)
+    isclose = Parameterized(_isclose, "isclose")
 
 
 # ---- indexunary
@@ -698,9 +700,8 @@ class MonoidTable(Table[Monoid]):
 
     def lookup(self, op: Any) -> Monoid:
         """Return the monoid given as itself, by name, or as its binary operator."""
-        if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
-            found = self[op.name]
-            return found if op.dtype is None else found[op.dtype]
+        if isinstance(op, BinaryOp) and op.monoid is not None:
+            return op.monoid
         if type(op) is Parameterized:
             op = op.monoid or op
         return super().lookup(op)

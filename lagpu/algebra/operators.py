@@ -9,7 +9,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -17,19 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 import numpy as np
 
 from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
-from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
+from lagpu.errors import DomainMismatch, InvalidValue, NameTaken, NoDomain, UnknownOperator
 from lagpu.host import display
-
-
-def by_type(describe: Callable[[DType], str]) -> str:
-    """Return the distinct descriptions of all types; a type that raises is left out."""
-    descriptions = []
-    for dtype in ALL:
-        try:
-            descriptions.append(describe(dtype))
-        except DomainMismatch:
-            continue
-    return ", ".join(dict.fromkeys(descriptions))
 
 
 class _Described:
@@ -124,19 +113,59 @@ class _Product(Protocol[Result]):
         """Return the deferred product over a semiring."""
 
 
+class Types(Mapping[DType, DType]):
+    """The types that an operator takes, each with that of the result: ``op.types[INT64]``.
+
+    ``op.types(left, right)`` is (domain, result) for operands of these types.
+    """
+
+    def __init__(self, of: Callable[..., tuple[DType, DType]]) -> None:
+        self._of = of
+
+    def __call__(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
+        """Return (domain, result) for operands of these types."""
+        return self._of(left, right)
+
+    def __getitem__(self, dtype: Any) -> DType:
+        kind = lookup(dtype)
+        return self._of(kind, kind)[1]
+
+    def __contains__(self, dtype: object) -> bool:
+        lookup(dtype)  # raises if there is no such type
+        try:
+            return bool(self[dtype])
+        except DomainMismatch:
+            return False
+
+    def __iter__(self) -> Iterator[DType]:
+        return (kind for kind in ALL if kind in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Algebra:
     """What operators, monoids and semirings have in common: text, and a forced domain."""
 
     name: str
     dtype: DType | None
-    types: Any
+    _types: Any
+
+    @functools.cached_property
+    def types(self) -> Types:
+        """The types that the operator takes, and of its results; see `Types`."""
+        return Types(self._types)
 
     def __repr__(self) -> str:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
 
     def _types_shown(self) -> str:
-        return by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+        return self._by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+
+    def _by_type(self, describe: Callable[[DType], str]) -> str:
+        """Return the distinct descriptions of the types that the operator takes."""
+        return ", ".join(dict.fromkeys(map(describe, self.types)))
 
     def _facts(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -151,6 +180,10 @@ class _Algebra:
     @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
     def _forced(self, dtype: DType) -> Self:
         made = self._with_domain(dtype)
+        if dtype not in made.types:
+            raise NoDomain(
+                f"{self!r}: does not work with {dtype}. Use a type of {list(self.types)}."
+            )
         object.__setattr__(made, "_parent", self)
         return made
 
@@ -164,11 +197,7 @@ class _Algebra:
 
     def __contains__(self, dtype: Any) -> bool:
         """Whether operands may be of this type."""
-        try:
-            kind = lookup(dtype)
-            return bool(self.types(kind, kind))
-        except DomainMismatch:
-            return False
+        return dtype in self.types
 
     @property
     def commutes_to(self) -> Self | None:
@@ -225,7 +254,7 @@ class Operator(_Algebra):
         return facts | {"C++": self.body} if self.body else facts
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
-    def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
+    def _types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
         """Return (domain, result) for operands of these types."""
         unified = self.dtype or (left if right is None else unify(left, right))
         try:
@@ -233,14 +262,6 @@ class Operator(_Algebra):
         except DomainMismatch as error:
             raise DomainMismatch(f"{self!r}: {error}") from None
         return domain, self.result(domain)
-
-    def takes(self, dtype: DType) -> bool:
-        """Whether operands of this type are in the domain: bits are those of integers alone."""
-        try:
-            self.domain(self.dtype or dtype)
-        except DomainMismatch:
-            return False
-        return True
 
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
@@ -323,10 +344,8 @@ class BinaryOp(Operator):
     @property
     def monoid(self) -> Monoid | None:
         """The monoid of this operator, if the table has one."""
-        for found in _tables["monoid"]:
-            if found.op is self.parent:
-                return found if self.dtype is None else found[self.dtype]
-        return None
+        found: Monoid | None = vars(self.parent).get("_monoid")
+        return found if None in (found, self.dtype) else found[self.dtype]  # type: ignore[index]
 
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
         """Return the deferred call of ``op(u | v)``, ``op(u & v)``, ``op(u, 3)`` or ``op(3, u)``.
@@ -377,10 +396,20 @@ class Monoid(_Algebra):
     #: whose operator has the text of its functor; for a user's they follow from the values.
     cuda: tuple[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        """Let the operator know its monoid; a user's changes no operator of lagpu."""
+        if not self.registered or self.op.cuda.startswith("User_"):
+            vars(self.op.parent).setdefault("_monoid", self)
+
     @property
     def binaryop(self) -> BinaryOp:
         """The operator, by its name in python-graphblas."""
         return self.op
+
+    @property
+    def identities(self) -> dict[DType, Any]:
+        """The identity of each type."""
+        return {kind: self.identity(kind) for kind in self.types}
 
     @property
     def is_idempotent(self) -> bool:
@@ -398,34 +427,34 @@ class Monoid(_Algebra):
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, formula, types) for a table of operators."""
-        return self.name, self.op.formula, by_type(lambda t: str(self.types(t)[1]))
+        return self.name, self.op.formula, self._by_type(lambda t: str(self.types[t]))
 
     def described(self) -> list[str]:
         """Return the paragraphs of this monoid's docstring."""
         found = [
             f"{self!r}: x ⊕ y = {self.op.formula}.",
-            f"Identity: {self._by_type(self.identity)}.",
+            f"Identity: {self._values(self.identity)}.",
         ]
         if self.has_any_terminal:
             found.append("Any value ends a sum.")
         if self.terminal is not None:
-            found.append(f"A sum ends early at: {self._by_type(self.terminal)}.")
+            found.append(f"A sum ends early at: {self._values(self.terminal)}.")
         return found
 
-    def _by_type(self, value: Callable[[DType], Any]) -> str:
-        return by_type(lambda t: f"{self.types(t)[1]}: {value(self.types(t)[1])}")
+    def _values(self, value: Callable[[DType], Any]) -> str:
+        return self._by_type(lambda t: f"{self.types[t]}: {value(self.types[t])}")
 
     def _facts(self) -> dict[str, Any]:
         ends = "every value" if self.has_any_terminal else "none"
         if self.terminal is not None:
-            ends = self._by_type(self.terminal)
-        return {"operator": self.op, "identity": self._by_type(self.identity), "terminal": ends}
+            ends = self._values(self.terminal)
+        return {"operator": self.op, "identity": self._values(self.identity), "terminal": ends}
 
     def _with_domain(self, dtype: DType) -> Self:
         return dataclasses.replace(self, op=self.op[dtype])
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
-    def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
+    def _types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
         """Return (domain, result) for operands of these types: the same type twice.
 
         Raises
@@ -440,10 +469,6 @@ class Monoid(_Algebra):
             )
         self.identity(domain)
         return domain, result
-
-    def takes(self, dtype: DType) -> bool:
-        """Whether operands of this type are in the operator's domain."""
-        return self.op.takes(dtype)
 
     def is_exact(self, dtype: DType) -> bool:
         """Whether the result is the same in every order of the operands of `dtype`."""
@@ -537,7 +562,7 @@ class Semiring(_Algebra):
         return times(self, sys._getframe(1), **options)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
-    def types(self, left: DType, right: DType) -> tuple[DType, DType]:
+    def _types(self, left: DType, right: DType) -> tuple[DType, DType]:
         """Return (domain, result): operands are cast to the domain, sums have the result type.
 
         A product of another type is cast to the result type before it is added.
@@ -591,7 +616,6 @@ INSTEAD = {
     r"(.*_)?(first|second)[ij]1": "Take it without the 1, then add 1: apply(binary.plus, 1).",
     r"position[ij]1?": "Write x.apply(indexunary.rowindex, 0), or colindex; 1 counts from 1.",
     r"carg|cimag|creal|conj|cmplx": "Complex types are not there. Keep two real objects.",
-    r"isclose": "Write binary.isclose(), or binary.isclose(rel_tol, abs_tol).",
 }
 
 
@@ -663,6 +687,9 @@ class Parameterized:
         """Return the operator of these parameters; one object for each."""
         return self._make(*parameters, **named)
 
+    is_commutative = property(lambda self: self().is_commutative)
+    commutes_to = property(lambda self: self if self.is_commutative else None)
+
     def __repr__(self) -> str:
         return f"{self.name}(...)"
 
@@ -678,13 +705,13 @@ class Table(Namespace, Generic[Row]):
     signs: ClassVar[dict[str, str]] = {}  # where they differ from those of `SIGNS`
 
     def __init__(self) -> None:
-        self._rows: dict[str, Row] = {
-            name: row
-            for owner in type(self).__mro__
-            for name, row in vars(owner).items()
-            if isinstance(row, self.row)
+        named = {k: x for owner in type(self).__mro__ for k, x in vars(owner).items()}
+        self._rows: dict[str, Row] = {k: x for k, x in named.items() if isinstance(x, self.row)}
+        vars(self).update(self._rows)  # as those of a module
+        # Those with a point in their names, or with parameters, are listed apart.
+        self._paths: dict[str, Any] = {
+            k: x for k, x in named.items() if isinstance(x, Parameterized)
         }
-        self._paths: dict[str, Row] = {}  # of names with a point, which are listed apart
         if self.kind:
             _tables.setdefault(self.kind, self)
             copyreg.pickle(self.row, _as_named)  # backends remember operators by identity
@@ -744,8 +771,7 @@ class Table(Namespace, Generic[Row]):
 
     def lookup(self, op: Row | str) -> Row:
         """Return `op` itself, or the row of this name."""
-        if isinstance(op, str):
-            return self[op]
+        op = self[op] if isinstance(op, str) else op
         if isinstance(op, self.row):
             return op
         if type(op) is Parameterized:
@@ -758,11 +784,21 @@ class Table(Namespace, Generic[Row]):
         """Add a user's row under its own name."""
         if not re.fullmatch(r"[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)*", row.name):
             raise InvalidValue(f"{self.kind}: {row.name!r} is not a lower_case name.")
-        apart = "." in row.name or isinstance(row, Parameterized)
-        rows = self._paths if apart else self._rows
-        if rows.setdefault(row.name, row) is not row:  # in one step, for threads
-            raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
+        self._put(row.name, row)
         return row
+
+    def _put(self, name: str, row: Row) -> None:
+        """Add a row under a name that neither a row nor a group of rows has."""
+        first, point, _ = name.partition(".")
+        apart = point or isinstance(row, Parameterized)
+        rows = self._paths if apart else self._rows
+        taken = any(path.startswith(f"{name}.") for path in self._paths)
+        if (
+            taken or (point and first in self._rows) or rows.setdefault(name, row) is not row
+        ):  # in one step, for threads
+            raise NameTaken(f"{self.kind}: {name!r} is taken. Choose another name.")
+        if not apart and not hasattr(type(self), name):
+            vars(self)[name] = row
 
 
 # ---- copies and pickles of operators

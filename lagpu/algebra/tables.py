@@ -98,10 +98,7 @@ class SemiringTable(Table[Semiring]):
     def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Any:
         """Do what `register` does, by its name in python-graphblas; `name` is a second name."""
         made = self.register_anonymous(monoid, binaryop, name)
-        apart = "." in name or isinstance(made, Parameterized)
-        rows = self._paths if apart else self._rows
-        if rows.setdefault(name, made) is not made:
-            raise InvalidValue(f"semiring: {name!r} is taken. Choose another name.")
+        self._put(name, made)
         return made
 
     def register_anonymous(self, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
@@ -176,7 +173,7 @@ class Operators(Namespace):
 
     def from_string(self, text: str) -> Any:
         """Return the operator of a text; see `Table.from_string`."""
-        for table in self._tables:
+        for table in (unary, *self._tables, operators._tables["agg"]):  # "-" alone is `ainv`
             try:
                 return table.from_string(text)
             except UnknownOperator:
@@ -191,10 +188,10 @@ class Selector:
         self.op = op
         self.__doc__ = f"Keep entries, as ``A.select({op.name!r}, thunk)`` does."
 
-    @property
-    def name(self) -> str:
-        """Name of the operator."""
-        return self.op.name
+    def __getattr__(self, name: str) -> Any:
+        if name == "op" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.op, name)
 
     def __repr__(self) -> str:
         return f"select.{self.name}"
@@ -208,7 +205,8 @@ class Selector:
 
     def __call__(self, operand: Any, thunk: Any = 0) -> Any:
         """Return the deferred selection from a vector or a matrix."""
-        return operand.select(self.op, thunk)._written_in(sys._getframe(1))
+        x = operators.as_scalar[0](operand) if isinstance(operand, operators._NUMBERS) else operand
+        return x.select(self.op, thunk)._written_in(sys._getframe(1))
 
 
 @functools.cache
@@ -287,6 +285,12 @@ class Selectors(Namespace):
 
     def __repr__(self) -> str:
         return f"select: {len(dir(self))} operators, {', '.join(dir(self))}"
+
+    def from_string(self, text: str) -> Selector:
+        """Return the operator of a text: a name or a comparison, as ``"row<=[INT64]"``."""
+        name, bracket, dtype = text.partition("[")
+        found: Selector = self[indexunary.lookup(name).name]
+        return found[dtype.rstrip("]")] if bracket else found
 
     def register_new(self, name: str, function: Any, **options: Any) -> Any:
         """Add an operator to `indexunary`, and return what selects by it."""

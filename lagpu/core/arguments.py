@@ -243,6 +243,17 @@ def as_fill(value: Any, dtype: DType) -> Any:
     return scalar_value(found if number is None else number, dtype, "to_dense")
 
 
+def dense_type(x: Any, fill_value: Any, dtype: Any) -> DType:
+    """Return the type of the dense array of an object: one that the fill value fits, too."""
+    if dtype is not None or fill_value is None:
+        return x.dtype if dtype is None else lookup(dtype)
+    try:
+        as_fill(fill_value, x.dtype)
+    except errors.DomainMismatch:
+        return unify(x.dtype, scalar_dtype(object_of(fill_value), x.dtype, "to_dense"))
+    return x.dtype
+
+
 def scalar_dtype(value: Any, like: DType, what: str) -> DType:
     """Return the type of a scalar that is combined with operands of type `like`.
 
@@ -296,6 +307,17 @@ def integer(number: Any, what: str, least: int | None = None) -> int:
     if least is not None and number < least:
         raise errors.InvalidValue(f"{what} {number} < {least}. Give {least} or more.")
     return number
+
+
+def require_ndim(array: Any, ndim: int) -> None:
+    """Raise unless a dense array has this number of dimensions."""
+    if array.ndim == 0:
+        raise errors.DomainMismatch("from_dense: one number is no array. Write from_scalar(x, n).")
+    if array.ndim != ndim:
+        raise errors.DimensionMismatch(
+            f"from_dense: the array is {array.ndim}-D, not {ndim}-D."
+            + " Write Vector.from_dense for a vector." * (array.ndim == 1)
+        )
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
@@ -644,6 +666,12 @@ def extent(indices: Any, size: int | None, what: str) -> int:
     return _extent(*_bounds(indices), size, what)
 
 
+def require_size(indices: Any, *sizes: int | None) -> None:
+    """Raise `InvalidValue` if there is neither a size nor an index to take it from."""
+    if sizes.count(None) == len(sizes) and not len(indices):
+        raise errors.InvalidValue("from_coo: no indices, so the size is not known. Give it.")
+
+
 def _bounds(indices: Any) -> tuple[int, int]:
     """Return the least index and the largest one plus one, or 0 and 0."""
     return (int(indices.min()), int(indices.max()) + 1) if len(indices) else (0, 0)
@@ -677,7 +705,7 @@ def require_full(
     size = math.prod(x.shape)
     if nvals < size:
         name = name_of(x)
-        raise errors.InvalidValue(
+        raise (errors.DomainMismatch if what == "to_dense" else errors.InvalidValue)(
             f"{what}: {name} has {nvals} of {size} entries. {remedy.format(name)}"
         )
 

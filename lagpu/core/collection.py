@@ -22,7 +22,7 @@ from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import current_recorder, flush, queue, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
+from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Apply, Handle, Reduce, Select, new
 
 
@@ -44,7 +44,7 @@ class Parts:
     def indices(self) -> Any:
         """Return each entry's index in what a sum runs over."""
         if self.x.ndim == 2 and self.way == "reduce":
-            raise NotSupported(
+            raise InvalidValue(
                 "agg: a matrix as a whole has no single index. "
                 "Write reduce_rowwise or reduce_columnwise."
             )
@@ -91,10 +91,13 @@ class Aggregator:
     name: str = ""
     dtype: DType | None = None
 
-    @functools.cache  # noqa: B019 (aggregators live as long as the program)
     def __getitem__(self, dtype: Any) -> Aggregator:
         """Return this aggregator with sums of type `dtype`."""
-        kind, add, recipe = lookup(dtype), self.monoid, self.recipe
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (aggregators live as long as the program)
+    def _forced(self, kind: DType) -> Aggregator:
+        add, recipe = self.monoid, self.recipe
         add = None if add is None else add[kind]
         sums = _summed(add) if add is not None else _then(unary.identity[kind], recipe)
         return replace(self, recipe=sums, monoid=add, dtype=kind)
@@ -209,6 +212,8 @@ def _value_at(side: Monoid) -> Recipe:
     """Return the recipe of the value at the least or the greatest index."""
 
     def recipe(parts: Parts) -> Any:
+        if parts.x.ndim == 2 and parts.way == "reduce":  # by rows
+            parts = Parts(recipe(Parts(parts.x, "reduce_rowwise")), "reduce")
         indices = parts.indices()
         return parts.total(monoid.any, parts.where(parts.total(side, indices), indices))
 

@@ -190,7 +190,16 @@ class Expression(Deferred):
         mark_used(other)
         self.refuse(f"has no {sign}=", "Make an object of it with .new() first.")
 
+    size = property(lambda self: self.call().shape[0])
+    nrows, ncols = size, property(lambda self: self.call().shape[1])
+
     def _computed(self) -> Any:
+        """Return the result as an object, unless that is not to be made unseen; see `Config`."""
+        if not hints.config["autocompute"]:
+            self.refuse("is not computed, as config has autocompute off")
+        return self._made()
+
+    def _made(self) -> Any:
         """Return the result as an object, computed once; a recorded body has it as a statement."""
         self._mark_used()
         try:
@@ -235,6 +244,7 @@ class Call(Unassigned, Expression):
         *("_at", "_code"),  # where the call is written; a frame would keep its variables alive
         "_result",  # once a value was read
         *("backend", "dtype", "formula", "inputs", "operation", "shape"),
+        "__weakref__",
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
@@ -361,6 +371,11 @@ def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
     return Call(operations.Constant(number), (), dtype, (), (shown,))
 
 
+def made_of(x: Any) -> Any:
+    """Return an operand of a longer expression: `x` itself, or its result."""
+    return x._made() if isinstance(x, Expression) else object_of(x)
+
+
 def mark_used(x: Any) -> None:
     """Mark a deferred expression as used, so that dropping it does not warn."""
     if isinstance(x, Unassigned):
@@ -392,7 +407,8 @@ def mask_does_not_fit(mask: Mask, out: Any) -> errors.LagpuError:
     vector, name = mask.vector, name_of(out)
     if vector.shape == out.shape:
         return mixed_backends(f"{name}(...)", (out, vector))
-    kind = errors.DomainMismatch if vector.ndim != out.ndim else errors.DimensionMismatch
+    fits = vector.size in out.shape if vector.ndim < out.ndim else vector.ndim > out.ndim > 0
+    kind = errors.DomainMismatch if fits else errors.DimensionMismatch
     return kind(
         f"{name}(...): the mask {mask!r} has shape {vector.shape} != {out.shape} of {name}."
     )
@@ -515,6 +531,8 @@ class Updater(Unassigned, NoArithmetic):
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""
         if self.indices is not None:
             self.refuse("has its indices already", f"Write {name_of(self.out)}[I] << x.")
+        if not self.out.ndim:
+            self.refuse("a scalar has no indices", f"Write {name_of(self.out)} << x.")
         self.__class__ = _UsedUpdater
         out, mask = self.out, self.mask
         if mask is not None and mask.vector.ndim < out.ndim:  # of the row or the column
@@ -530,6 +548,9 @@ class Updater(Unassigned, NoArithmetic):
 
     def __setitem__(self, indices: Any, value: Any) -> None:
         assign(self[indices], value)
+
+    def __delitem__(self, indices: Any) -> None:
+        assign(self[indices], OUTPUTS[0](self.out.dtype))
 
     update = __lshift__ = assign
 

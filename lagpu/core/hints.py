@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from lagpu.errors import DomainMismatch, NotComputed
+from lagpu.errors import DomainMismatch, InvalidValue, NotComputed
 from lagpu.host import display
 from lagpu.host.source import author
 
@@ -61,6 +62,26 @@ def how_to_join(x: Any, y: Any) -> str:
 def how_to_enter(backend: Any, x: Any) -> str:
     """Return how to move `x` to a backend that `to` cannot name, as in a crosscheck; else ''."""
     return str(getattr(backend, "entered", "")).format(name_of(x))
+
+
+class Config(dict[str, bool]):
+    """Options by their names in python-graphblas: ``config.set(autocompute=False)``.
+
+    With `autocompute`, the default, an expression in place of an object is computed, as in
+    ``(u + v).nvals`` or ``A.mxv(u + v)``. Without it such a line raises.
+    """
+
+    def set(self, **options: bool) -> ExitStack:
+        """Set options, in a ``with`` statement until its end."""
+        if not options.keys() <= self.keys():
+            raise InvalidValue(f"config: there is no {max(options)!r}. It has {', '.join(self)}.")
+        undo = ExitStack()
+        undo.callback(self.update, dict(self))
+        self.update(options)
+        return undo
+
+
+config = Config(autocompute=True)
 
 
 class NoArithmetic:
@@ -228,7 +249,7 @@ class Deferred(ComputedForms, NoTruth):
         return found
 
     # Attributes that a view of a matrix has by itself.
-    nvals, size, nrows, ncols, T = (Computed() for _ in range(5))
+    nvals, T = Computed(), Computed()
     value, is_empty = Computed(), Computed()
     ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()
     vxm, mxv, mxm, kronecker = Computed(), Computed(), Computed(), Computed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from operator import attrgetter
 from sys import _getframe
 from types import BuiltinFunctionType, FrameType, FunctionType
@@ -54,14 +55,14 @@ class Pair(Unassigned, Expression):
                 getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x
                 for x in (left, right)
             )
-        return object_of(left), object_of(right), op
+        return expr.made_of(left), expr.made_of(right), op
 
     def _dtypes(self) -> list[DType]:
         sides = self.left, self.right
         return [
             kind
             for x in sides
-            for kind in (x._dtypes() if _joins(x, self.sign) else [object_of(x).dtype])
+            for kind in (x._dtypes() if _joins(x, self.sign) else [expr.made_of(x).dtype])
         ]
 
     @property
@@ -313,7 +314,7 @@ def _side(x: Any, other: Any) -> tuple[Any, int]:
     if isinstance(x, MatMul):
         x._mark_used()
         return x, x.ndim_of_result
-    found = object_of(x)
+    found = expr.made_of(x)
     ndim = getattr(found, "ndim", 0) if isinstance(x, NoTruth) else 0
     if not ndim:
         expr.mark_used(other)
@@ -411,6 +412,11 @@ class MatrixOperand(NoTruth):
         """Number of columns."""
         return self.shape[1]
 
+    def __iter__(self: Any) -> Iterator[tuple[int, int]]:
+        """Yield the (row, column) of the entries, in the order of `to_coo`."""
+        rows, cols, _ = self.to_coo()
+        return zip(rows.tolist(), cols.tolist(), strict=True)
+
     def mxv(
         self: Any, u: Any, op: Semiring | str = _PLUS_TIMES, *,
         kernel: str | None = None, policy: str | None = None,
@@ -474,7 +480,9 @@ class MatrixOperand(NoTruth):
         if self.nrows != self.ncols:
             raise DimensionMismatch(f"power: {name_of(self)} has shape {self.shape}: not square.")
         if n == 0:
-            times = monoid.lookup(algebra.multiply)
+            times = algebra.multiply.monoid
+            if times is None:
+                raise InvalidValue(f"power: {algebra.multiply!r} has no identity, so n is above 0.")
             kind = algebra.types(self.dtype, self.dtype)[1]
             one = OUTPUTS[1].from_scalar(times.identity(kind), self.nrows, kind, like=self)
             return one.diag().copying()._written_in(_getframe(1))
@@ -646,6 +654,9 @@ class Arithmetic(NoTruth):
         return call._written_in(by)
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
+        if getattr(other, "ndim", 0) > self.ndim and sign != "@":
+            expr.mark_used(other)
+            self.refuse(f"has no {sign}= that keeps its shape", "Write << and another output.")
         op = _ACCUMULATED.get(sign)
         alike = getattr(other, "shape", None) == self.shape
         logic = _LOGIC.get(sign)
@@ -661,7 +672,7 @@ class Arithmetic(NoTruth):
         return self
 
     def _require_bool(self, sign: str, x: Any) -> None:
-        kind = getattr(x, "dtype", BOOL)
+        kind = getattr(x, "dtype", None) or arguments.scalar_dtype(x, BOOL, sign)
         if kind is not BOOL:
             expr.mark_used(x)
             self.refuse(f"has no {sign} for {kind}", "It is for BOOL alone.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import _getframe
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core import arguments
+from lagpu.core import arguments, expr
 from lagpu.core.collection import Aggregator, Collection, adder, aggregate
 from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
 from lagpu.core.hints import is_operand
@@ -108,6 +108,7 @@ class Matrix(Collection, MatrixOperand):
         rows, cols = (arguments.integer_array(x, "from_coo") for x in (rows, cols))
         if rows.shape != cols.shape:
             raise DimensionMismatch(f"from_coo: {len(rows)} rows != {len(cols)} columns.")
+        arguments.require_size(rows, nrows, ncols)
         nrows = arguments.extent(rows, nrows, "from_coo: row")
         ncols = arguments.extent(cols, ncols, "from_coo: column")
         what, kind = arguments.as_values(values, dtype, len(rows), "from_coo")
@@ -219,11 +220,7 @@ class Matrix(Collection, MatrixOperand):
             As in `from_coo`: ``like``, ``backend`` and ``name``.
         """
         array = as_array(values)
-        if array.ndim != 2:
-            raise DimensionMismatch(
-                f"from_dense: the array is {array.ndim}-D, not 2-D. "
-                + "Write Vector.from_dense for a vector." * (array.ndim == 1)
-            )
+        arguments.require_ndim(array, 2)
         kept = arguments.is_present(array, missing_value)
         rows, cols = np.nonzero(kept)
         nrows, ncols = array.shape
@@ -262,7 +259,7 @@ class Matrix(Collection, MatrixOperand):
             columns = _columns(edgelist)
         if len(columns) == 3:
             if values is not None:
-                raise InvalidValue("from_edgelist: triples have values. Leave out values=.")
+                raise DomainMismatch("from_edgelist: triples have values. Leave out values=.")
             values = columns.pop()
         rows, cols = columns
         return cls.from_coo(rows, cols, 1.0 if values is None else values, dtype, **options)
@@ -356,10 +353,10 @@ class Matrix(Collection, MatrixOperand):
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
         """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry."""
         rows, cols, values = self.to_coo()
+        kind = arguments.dense_type(self, fill_value, dtype)
         if fill_value is None:
             arguments.require_full(self, len(values))
             fill_value = 0
-        kind = self.dtype if dtype is None else lookup(dtype)
         dense = np.full(self.shape, arguments.as_fill(fill_value, kind), kind.numpy)
         dense[rows, cols] = arguments.as_type(values, kind)
         return dense
@@ -447,11 +444,6 @@ class Matrix(Collection, MatrixOperand):
             raise DomainMismatch(f"in {self.name}: {where!r} is not a pair. Write (i, j) in A.")
         return self.get(*where) is not None
 
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the (row, column) of the entries, by rows."""
-        rows, cols, _ = self.to_coo()
-        return zip(rows.tolist(), cols.tolist(), strict=True)
-
     def clear(self) -> None:
         """Delete all entries."""
         assign(Updater(self), type(self)(self.dtype, *self.shape, like=self))
@@ -510,6 +502,8 @@ class Matrix(Collection, MatrixOperand):
             )
         if isinstance(mask, Mask) and mask.vector.shape == self.shape:
             mask = Mask(mask.new().diag(k), True)
+        elif isinstance(mask, Mask) and mask.vector.ndim == 2:
+            raise expr.mask_does_not_fit(mask, self)
         assign(Updater(new, mask, accum), values)
         i, x = new.to_coo()
         rest = self.select("offdiag", k).new()

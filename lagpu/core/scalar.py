@@ -17,7 +17,7 @@ from lagpu.core.hints import NoArithmetic, _one, object_of
 from lagpu.core.infix import UNARY, WAYS, Joined, described, operator_of
 from lagpu.core.recorder import current_recorder, flush, queue
 from lagpu.dtypes import BOOL, DType, cast, lookup
-from lagpu.errors import EmptyObject, InvalidValue, NotSupported
+from lagpu.errors import DomainMismatch, EmptyObject, InvalidValue, NotComputed
 from lagpu.host import display
 
 _UNNAMED = display.Unnamed("s")
@@ -157,7 +157,7 @@ class Scalar(NoArithmetic):
         if given:
             mask, accum, replaces = described(self, given, None, accum, False)
             if mask is not None or replaces:
-                raise NotSupported(f"{self.name}(...): a scalar has no mask. Leave it out.")
+                raise DomainMismatch(f"{self.name}(...): a scalar has no mask. Leave it out.")
         return Updater(self, None, accum)
 
     def update(self, value: Any) -> None:
@@ -170,8 +170,6 @@ class Scalar(NoArithmetic):
     __lshift__ = update
 
     def _call_for(self, value: Any, indices: Any) -> Call:
-        if indices is not None:
-            raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Expression):
             return value.call()
         number = arguments.scalar_value(value, self.dtype, self.name)
@@ -267,7 +265,9 @@ class Scalar(NoArithmetic):
         return float(self._known())
 
     def __index__(self) -> int:
-        return int(self._known().__index__())
+        if self.dtype.numpy.kind not in "iu":
+            raise NotComputed(f"{self.name}: a {self.dtype} is not an index. Use an integer type.")
+        return int(self._known())
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """Return the value as an array without dimensions; NumPy makes one for itself."""

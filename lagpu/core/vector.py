@@ -20,8 +20,7 @@ from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer, current_recorder
 from lagpu.core.views import Gather, IndexExpr, SelectionMatrix, VectorIndex
-from lagpu.dtypes import INT64, DType, as_array, cast, lookup
-from lagpu.errors import DimensionMismatch
+from lagpu.dtypes import INT64, DType, as_array, cast
 from lagpu.host import display
 from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
 
@@ -105,6 +104,7 @@ class Vector(Collection):
         place = backends.choose(like, backend)
         indices, values = (arguments.array_of(x, place, "from_coo") for x in (indices, values))
         where = arguments.integer_array(indices, "from_coo")
+        arguments.require_size(where, size)
         length = arguments.extent(where, size, "from_coo: index")
         what, kind = arguments.as_values(values, dtype, len(where), "from_coo")
         dup_op = None if dup_op is None else arguments.binary_operator(dup_op)
@@ -128,8 +128,7 @@ class Vector(Collection):
         array = arguments.array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
             array = as_array(array)
-        if array.ndim != 1:
-            raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
+        arguments.require_ndim(array, 1)
         size = int(array.size)
         if missing_value is not None:
             keep = arguments.is_present(array, missing_value).nonzero()[0]
@@ -152,7 +151,8 @@ class Vector(Collection):
     @classmethod
     def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Vector:
         """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
-        return cls.from_pairs(entries.items(), dtype, **options)
+        known = {} if entries else {"size": 0}
+        return cls.from_pairs(entries.items(), dtype, **{**known, **options})
 
     @classmethod
     def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
@@ -192,7 +192,8 @@ class Vector(Collection):
         fill_value : scalar, optional
             The value of missing entries.
         dtype : DType, optional
-            Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
+            Type of the array, to which values are cast as GraphBLAS casts; by default that of the
+            vector, or the next that holds `fill_value` too.
         on_device : bool
             Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
             elsewhere, and on a grid, it is a NumPy array all the same.
@@ -203,7 +204,7 @@ class Vector(Collection):
             If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
         place, nvals = self.backend, self.nvals
-        kind = self.dtype if dtype is None else lookup(dtype)
+        kind = arguments.dense_type(self, fill_value, dtype)
         fill = None if fill_value is None else arguments.as_fill(fill_value, kind)
         if fill is None:
             arguments.require_full(self, nvals)

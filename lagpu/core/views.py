@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from sys import _getframe
 from typing import Any, NoReturn
@@ -17,7 +17,7 @@ from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_o
 from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
 from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.dtypes import BOOL, DType, as_array
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import all_distinct, distinct
 from lagpu.operations import new
@@ -39,10 +39,9 @@ class IndexExpr(Expression):
     @property
     def value(self) -> Any:
         """One entry as a Python number, or None."""
-        found = self._computed()
-        if found.ndim:
-            raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
-        return found.value
+        if self.ndim:
+            raise NotComputed(f"{self!r}: is a vector, not one entry. Use .new().")
+        return self._computed().value
 
     @property
     def dtype(self) -> DType:
@@ -376,7 +375,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         if indices is None and value.shape:
             value._mark_used()
             raise _not_a_row(out, value)
-        value = expr.temporary(value)
+        value = value._computed()
     if is_operand(value, 1) and out.ndim == 2:
         value = _one_row_or_column(out, value, indices)
     if getattr(value, "ndim", 0) == 0:
@@ -433,7 +432,9 @@ def _from_array(array: Any, like: Any, indices: Any) -> Any:
     dense = as_array(array)
     if dense.ndim == 0:
         return dense[()]
-    fits = (1, 2) if indices is None else (max(1, IndexExpr(like, indices).ndim),)
+    fits = (1, 2) if indices is None else (IndexExpr(like, indices).ndim,)
+    if not fits[0]:
+        raise DomainMismatch(f"{like.name} << array: one entry takes a number, not an array.")
     if dense.ndim not in fits:
         wanted = " or ".join(f"{n}-D" for n in fits)
         raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give {wanted}.")
@@ -546,6 +547,14 @@ class TransposedMatrix(MatrixView):
     to_dcsr, to_dcsc = _exchanged("to_dcsc"), _exchanged("to_dcsr")
     reduce = reduce_scalar = _exchanged("reduce")
 
+    def to_coo(
+        self, dtype: Any = None, *, rows: bool = True, columns: bool = True,
+        values: bool = True, sort: bool = True,
+    ) -> tuple[Any, Any, Any]:  # fmt: skip
+        """Return (rows, columns, values), in the order of the matrix; see `Matrix.to_coo`."""
+        found = self._matrix.to_coo(dtype, rows=columns, columns=rows, values=values, sort=sort)
+        return found[1], found[0], found[2]
+
     def __getitem__(self, where: Any) -> Any:
         if isinstance(where, tuple) and len(where) == 2:
             kinds = [isinstance(index, slice) or np.ndim(index) > 0 for index in where]
@@ -556,10 +565,6 @@ class TransposedMatrix(MatrixView):
 
     def __contains__(self, where: Any) -> bool:
         return where[::-1] in self._matrix
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        rows, cols, _ = self.to_coo()
-        return zip(rows.tolist(), cols.tolist(), strict=True)
 
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col), or `default`; see `Matrix.get`."""

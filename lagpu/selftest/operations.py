@@ -251,7 +251,7 @@ def _calls() -> Iterator[tuple[str, DType, Make]]:
             yield f"select {i.name}", INT32, lambda u, v, i=i: u.select(i, 2)  # type: ignore[misc]
     for m in monoid:
         for dtype in (BOOL, INT32, UINT64, FP32) if m.name != "any" and not m.registered else ():
-            if m.takes(dtype):
+            if dtype in m:
                 yield f"reduce {m.name}", dtype, lambda u, v, m=m: u.reduce(m)  # type: ignore[misc]
 
 

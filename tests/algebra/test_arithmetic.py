@@ -97,7 +97,7 @@ def differing(op, arrays, got, wanted, dtype):
 def test_the_numpy_meaning_is_that_of_the_c_library(dtype):
     found = []
     for op in WITH_TEXT:
-        if op.takes(dtype):
+        if dtype in op:
             domain, result = op.types(dtype)
             arrays = operands(op, dtype)
             got = called(op, arrays, "cpu")
@@ -118,7 +118,7 @@ def test_values_are_those_of_python_graphblas(dtype, compiled):
         if op.of_numbers is not compiled:
             continue
         theirs = python_graphblas(op)
-        if op.takes(dtype) and gb.dtypes.lookup_dtype(dtype.name) in theirs.types:
+        if dtype in op and gb.dtypes.lookup_dtype(dtype.name) in theirs.types:
             if op.name == "rpow" and not dtype.is_float:
                 continue  # theirs wraps, and its negative powers mean nothing; ours is FP64
             arrays = operands(op, dtype)
@@ -135,7 +135,7 @@ def kernel_of_all(dtype):
     """
     prelude, lines, cases, at = Prelude(), [], [], 0
     for op in WITH_TEXT:
-        if op.takes(dtype):
+        if dtype in op:
             domain, result = op.types(dtype)
             arrays = [cast(x, domain) for x in operands(op, dtype)]
             where = slice(at, at + len(arrays[0]))

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from lagpu import (
+    BOOL,
     FP64,
     INT32,
     INT64,
     Matrix,
     Vector,
+    agg,
     binary,
     indexunary,
     monoid,
@@ -19,7 +21,16 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
+from lagpu.dtypes import ALL
+from lagpu.errors import (
+    DomainMismatch,
+    InvalidValue,
+    NameTaken,
+    NoDomain,
+    NotSupported,
+    UnknownOperator,
+    UnknownType,
+)
 
 
 def plus_three(x):
@@ -58,6 +69,7 @@ def made():
     yield register
     for table, name in names:
         table._rows.pop(name, None)
+        vars(table).pop(name, None)
         table._paths.pop(name, None)
 
 
@@ -214,7 +226,7 @@ def test_operands_may_be_exchanged_where_an_operator_says_so(name):
     if other is None or one.positional or name == "any":
         return
     for kind in (INT64, FP64):
-        if one.takes(kind):
+        if kind in one:
             domain = one.domain(kind)
             x, y = domain.numpy.type(6), domain.numpy.type(-2)
             for a, b in ((x, y), (y, x), (x, x)):
@@ -235,3 +247,55 @@ def test_functions_of_python_are_operators(u):
     assert u.to_coo()[1].tolist() == [1, 2, 4]
     assert u.apply("+", right=2).new().to_coo()[1].tolist() == [3, 4, 6]
     assert u.apply(select.valuegt, 1).new().to_coo()[1].tolist() == [False, True, True]
+
+
+def test_types_are_a_mapping_from_operands_to_results():
+    assert binary.lt.types["INT32"] is BOOL
+    assert binary.plus.types(INT32, FP64) == (FP64, FP64)
+    assert set(unary.abs.types) == set(ALL)
+    assert set(binary.bor.types) == {kind for kind in ALL if not kind.is_float}
+    assert len(binary.bor.types) == 5
+    assert FP64 not in binary.bor
+    with pytest.raises(NoDomain, match=r"binary\.bor: does not work with FP64\. Use a type of"):
+        binary.bor["FP64"]
+    assert isinstance(NoDomain("x"), KeyError)
+    with pytest.raises(UnknownType, match="'INT7' is not a lagpu type"):
+        assert "INT7" in binary.bor
+    assert monoid.min.identities[INT32] == 2**31 - 1
+
+
+def test_an_operator_knows_its_monoid_and_keeps_it(made):
+    assert binary.plus.monoid is monoid.plus
+    assert binary.plus["INT64"].monoid is monoid.plus["INT64"]
+    other = binary.register_anonymous(lambda x, y: x + y, "plus")
+    assert other.monoid is None
+    assert monoid.register_anonymous(other, 0) is other.monoid
+    monoid.register_anonymous(binary.minus, 0)
+    assert binary.minus.monoid is None
+
+
+def test_names_that_are_taken(made):
+    made(unary, "steps.two", plus_three)
+    for name in ("steps", "steps.two", "identity.new", "identity"):
+        with pytest.raises(NameTaken, match=f"{name!r} is taken"):
+            unary.register_new(name, plus_three)
+    made(unary, "test_in_module", plus_three)
+    assert {"test_in_module", "abs"} <= set(vars(unary))
+
+
+def test_texts_that_mean_one_of_several_kinds():
+    assert op.from_string("-") is unary.ainv
+    assert op.from_string("count") is agg.count
+    assert agg.from_string("+[int]") is agg.sum["INT64"]
+    assert select.from_string("row<=") is select.rowle
+    assert select.from_string(">[FP64]") is select.valuegt["FP64"]
+    assert select.tril.orig_func is indexunary.tril.orig_func
+
+
+def test_isclose_has_parameters():
+    assert binary.isclose(0.1) is binary.isclose(0.1)
+    assert binary.isclose.commutes_to is binary.isclose
+    assert binary.isclose(0.1).commutes_to is binary.isclose(0.1)
+    assert semiring.min_secondi.commutes_to is semiring.min_firstj
+    x = Vector.from_coo([0, 1], [1.0, 2.0], backend="cpu")
+    assert x.ewise_mult(x, "isclose").new().reduce(monoid.land).value is True

@@ -33,6 +33,7 @@ from lagpu.errors import (
     LagpuError,
     NotSupported,
     UnknownOperator,
+    UnknownType,
 )
 from lagpu.operations import Counter
 
@@ -102,8 +103,8 @@ CASES = {
     "ragged indices": (make(indices=[[0, 1], [2]], values=1), DimensionMismatch, r"not 1-D"),
     "dense of a number": (
         lambda o: Vector.from_dense(3, backend=o.backend),
-        DimensionMismatch,
-        r"0-D, not 1-D",
+        DomainMismatch,
+        r"one number is no array. Write from_scalar",
     ),
     "rows and columns": (
         lambda o: Matrix.from_coo([0, 1], [0], backend=o.backend),
@@ -159,13 +160,13 @@ CASES = {
     ),
     "diagonal outside": (lambda o: o.S.setdiag(1, 9), IndexOutOfBound, r"diagonal 9 lies outside"),
     # types
-    "type unknown": (lambda o: Vector("INT7", 3), DomainMismatch, r"'INT7' is not a lagpu type"),
+    "type unknown": (lambda o: Vector("INT7", 3), UnknownType, r"'INT7' is not a lagpu type"),
     "complex values": (
         make(indices=[0], values=[1j]),
-        DomainMismatch,
+        UnknownType,
         r"complex128.* is not a lagpu",
     ),
-    "text values": (make(indices=[0], values=["x"]), DomainMismatch, r"is not a lagpu type"),
+    "text values": (make(indices=[0], values=["x"]), UnknownType, r"is not a lagpu type"),
     "float indices": (make(indices=[0.5], values=1), DomainMismatch, r"float64, not integers"),
     "bool index": (lambda o: o.u.get(True), DomainMismatch, r"index True is not an integer"),
     "text index": (lambda o: o.u.get("0"), DomainMismatch, r"index '0' is not an integer"),
@@ -260,7 +261,7 @@ CASES = {
         r"reads",
     ),
     "fill value that does not fit": (
-        lambda o: Vector(UINT32, 2, backend=o.backend).to_dense(-1),
+        lambda o: Vector(UINT32, 2, backend=o.backend).to_dense(-1, UINT32),
         DomainMismatch,
         r"-1 does not fit UINT32. Use a signed type",
     ),
@@ -274,7 +275,7 @@ CASES = {
     "build of a filled vector": (lambda o: o.w.build([0], [1]), InvalidValue, r"clear=True"),
     "dense with holes": (
         lambda o: o.u.to_dense(),
-        InvalidValue,
+        DomainMismatch,
         r"2 of 3 entries. Give fill_value=",
     ),
     "bound operand missing": (

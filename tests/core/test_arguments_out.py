@@ -35,10 +35,13 @@ def test_on_the_device_as_on_the_host(some, fill, dtype, large, monkeypatch):
 
 def test_without_a_fill_value_every_entry_is_needed(some):
     for on_device in (False, True):
-        with pytest.raises(InvalidValue, match=r"to_dense: some has 2 of 4 entries\. Give fill"):
+        with pytest.raises(DomainMismatch, match=r"to_dense: some has 2 of 4 entries\. Give fill"):
             some.to_dense(on_device=on_device)
         with pytest.raises(DomainMismatch, match=r"1\.5 does not fit INT64"):
-            some.dup("INT64").to_dense(1.5, on_device=on_device)
+            some.dup("INT64").to_dense(1.5, "INT64", on_device=on_device)
+        wide = some.dup("INT64").to_dense(1.5, on_device=on_device)  # of the type that holds both
+        assert wide.dtype == np.float64
+        assert 1.5 in wide
         assert len(Vector(FP64, 0, like=some).to_dense(on_device=on_device)) == 0
 
 

@@ -5,11 +5,13 @@ import gc
 import numpy as np
 import pytest
 
-from lagpu import BOOL, INT64, Matrix, Vector, loop, monoid, semiring
+import lagpu
+from lagpu import BOOL, INT64, Matrix, Vector, binary, loop, monoid, semiring
 from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,
     DomainMismatch,
+    InvalidValue,
     LagpuError,
     NotComputed,
 )
@@ -245,3 +247,31 @@ def test_objects_that_no_variable_names_are_distinguished(backend):
     assert f"{first}.size 3 != 4 of {second}" in text
     assert refusal(lambda: pair[0].ewise_add(pair[1]))[1] == text
     assert repr(pair[1].S) == f"{second}.S"
+
+
+def test_without_autocompute_no_line_makes_a_temporary(backend):
+    u = Vector.from_coo([0, 2], [1, 3], size=3, backend=backend)
+    A = u.diag()
+    refused = [
+        lambda: (u + u).nvals,
+        lambda: u.reduce().value,
+        lambda: u[0].value,
+        lambda: A.mxv(u + u),
+        lambda: u.isequal(u + u),
+        lambda: u[[0, 2]][0],
+        lambda: u.update(u @ u),
+        lambda: u.reduce() == 4,
+    ]
+    with lagpu.config.set(autocompute=False):
+        for line in refused:
+            with pytest.raises(DomainMismatch, match="config has autocompute off"):
+                line()
+        w = binary.plus(u | u | u).new()  # an operator of a chain is not hidden
+        assert w.to_dict() == {0: 3, 2: 9}
+        assert (u @ A).size == (A @ A).ncols == 3
+        assert (u @ (u @ A)).new().value == 28
+        u << u + u
+    assert lagpu.config["autocompute"]
+    assert A.mxv(u + u).nvals == 2
+    with pytest.raises(InvalidValue, match="config: there is no 'nothing'"):
+        lagpu.config.set(nothing=True)

@@ -224,7 +224,7 @@ REFUSED = {
     "x(y.S, x.S) << 1": (DomainMismatch, "x(...): takes one mask, not two"),
     "x(binary.plus, monoid.min) << 1": (DomainMismatch, "takes one accumulator, not two"),
     "x(3) << 1": (DomainMismatch, "x(...): int is no mask, accumulator or replace"),
-    "s(y.S) << 1": (lagpu.errors.NotSupported, "a scalar has no mask"),
+    "s(y.S) << 1": (lagpu.errors.DomainMismatch, "a scalar has no mask"),
     "A << x": (DomainMismatch, "Write A[i, :] << v for a row, A[:, j] << v for a column"),
     "A << x + y": (DomainMismatch, "Write A[i, :] << v for a row"),
     "x << A": (DomainMismatch, "Matrix: is neither a vector nor a number"),

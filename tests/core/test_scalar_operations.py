@@ -233,3 +233,39 @@ def test_smaller_forms_of_python_graphblas(backend):
     assert (u.size, u.to_dict()) == (10, {9: 1})
     A.build([4], [1], [1], clear=True, nrows=5)
     assert A.shape == (5, 3)
+
+
+def test_sizes_that_nothing_says(backend):
+    for make in (
+        lambda: Vector.from_coo([], [], backend=backend),
+        lambda: Vector.from_pairs([], backend=backend),
+        lambda: Matrix.from_coo([], [], [], backend=backend),
+        lambda: Matrix.from_edgelist([], backend=backend),
+    ):
+        with pytest.raises(InvalidValue, match="the size is not known"):
+            make()
+    assert Vector.from_coo([], [], size=0, backend=backend).size == 0
+    assert Vector.from_dict({}, backend=backend).size == 0
+    assert Matrix.from_dicts({}, backend=backend).shape == (0, 0)
+    assert Matrix.from_dicts([{}, {}], ncols=3, backend=backend).shape == (2, 3)
+
+
+def test_a_transpose_is_read_in_the_order_of_the_matrix(backend):
+    A = matrix(backend)
+    rows, cols, values = A.to_coo()
+    there = A.T.to_coo(dtype=float)
+    assert [x.tolist() for x in there] == [x.tolist() for x in (cols, rows, values)]
+    assert list(A.T) == [(j, i) for i, j in A]
+    assert A.T.to_coo(rows=False, values=False)[1].tolist() == rows.tolist()
+
+
+def test_the_first_and_the_last_value_of_a_matrix(backend):
+    A = Matrix.from_coo([0, 0, 1], [2, 1, 0], [5, 6, 7], backend=backend)
+    assert (A.reduce(agg.first).value, A.reduce(agg.last).value) == (6, 7)
+    assert A.dup(clear=True).reduce(agg.first).value is None
+
+
+def test_a_fill_value_widens_a_matrix_too(backend):
+    A = Matrix.from_coo([0], [1], [3], nrows=1, ncols=2, backend=backend)
+    assert A.to_dense(0).dtype == np.int64
+    assert A.to_dense(0.5).tolist() == [[0.5, 3.0]]

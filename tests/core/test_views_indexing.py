@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from lagpu import FP64, Matrix, Vector, binary
-from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
+from lagpu import FP64, Matrix, Scalar, Vector, binary
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    NotComputed,
+)
 
 
 @pytest.fixture
@@ -171,3 +177,27 @@ def test_the_dimensions_of_what_waits(v, A):
     assert [x.ndim for x in (v | v, v + v, A @ v, v[:], A[0, :])] == [1] * 5
     assert [x.ndim for x in (A | A, A & v, A @ A, A.T, A[:, [0]])] == [2] * 5
     assert [x.ndim for x in (v @ v, v.reduce(), v[0], A[0, 0])] == [0] * 4
+
+
+def test_a_scalar_has_no_indices_and_a_part_no_value(v):
+    s = Scalar(FP64)
+    with pytest.raises(DomainMismatch, match="a scalar has no indices"):
+        del s()[0]
+    with pytest.raises(NotComputed, match="is a vector, not one entry"):
+        v[[0, 1]].value  # noqa: B018
+    with pytest.raises(DomainMismatch, match="one entry takes a number"):
+        v()[0] = [1.0]
+    with pytest.raises(DomainMismatch, match="is not an integer"):
+        v[Scalar(FP64, 1.0)]
+    with pytest.raises(NotComputed, match="a FP64 is not an index"):
+        range(Scalar(FP64, 1.0))
+    del v()[:]
+    assert v.nvals == 0
+
+
+def test_the_mask_of_a_row_has_its_size(A):
+    mask = Vector.from_coo([0], size=A.ncols + A.nrows, like=A).S
+    with pytest.raises(DimensionMismatch, match="has shape"):
+        A(mask)[0, :] << 1
+    with pytest.raises(DimensionMismatch, match="has shape"):
+        A.setdiag(1, mask=Matrix(FP64, 9, 9, like=A).S)

@@ -3,9 +3,12 @@
 BUILT_IN = {
     "DimensionMismatch": ValueError,
     "DomainMismatch": TypeError,
+    "NoDomain": KeyError,
+    "UnknownType": ValueError,
     "IndexOutOfBound": IndexError,
     "LimitExceeded": RuntimeError,
     "InvalidValue": ValueError,
+    "NameTaken": AttributeError,
     "EmptyObject": ValueError,
     "CycleFound": ValueError,
     "NoPath": ValueError,

@@ -7,7 +7,8 @@ when they run; nothing of them is kept here.
 A check is an ``assert``, a ``with pytest.raises`` or a call of an ``assert_*`` of NumPy. Every
 statement of a test runs, also after one that has failed; what a failed assignment would have bound
 is unbound, so that no check holds by an older value. A check holds if it does each time that it
-runs. The type of an error counts, its message does not. What is for SuiteSparse alone is left out.
+runs. The type of an error counts, its message does not. Left out are the tests of SuiteSparse's
+own storage, `test_ss_...`; what other tests check of its operators and aggregators counts.
 """
 
 import ast
@@ -19,6 +20,7 @@ import inspect
 import itertools
 import json
 import random
+import re
 import sys
 import types
 import warnings
@@ -120,7 +122,7 @@ def load(file, names):
     tree = ast.parse(path.read_text("utf-8"))
     lines = {}
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+        if isinstance(node, ast.FunctionDef) and re.match("test_(?!ss_)", node.name):
             found = lines[node.name] = []
             node.body = [_in_blocks(part, found) for part in node.body]
 
@@ -139,7 +141,7 @@ def load(file, names):
     inside = {**vars(builtins), "__import__": find}
     space = {"__name__": f"test_{file}", "__builtins__": inside, "__checks__": checks}
     exec(compile(tree, str(path), "exec"), space)
-    space["suitesparse"] = False
+    space["suitesparse"] = True
     return space, lines, checks
 
 
@@ -240,11 +242,32 @@ class _OfTable(type):
         return cls.table.Aggregator(*given, **options)
 
 
-class _Config(dict):
-    """Options, which change nothing."""
+class _Config:
+    """Options: those that lagpu has, and SuiteSparse's, which change nothing."""
 
-    def set(self, **options):
-        return contextlib.nullcontext()
+    def __getitem__(self, name):
+        return self.get(name)
+
+    def get(self, name, default=None):
+        import lagpu
+
+        return lagpu.config.get(name, default)
+
+    def set(self, *, mapnumpy=False, **options):
+        import lagpu
+
+        return lagpu.config.set(**options)
+
+
+def _autocompute(test):
+    """Return a test that runs with autocompute on, as the mark of that name says."""
+
+    @functools.wraps(test)
+    def run(*given, **named):
+        with _Config().set(autocompute=True):
+            return test(*given, **named)
+
+    return run
 
 
 def _resolved(part):
@@ -267,15 +290,18 @@ def _typed_op(op, dtype, other=None, *, kind=""):
 
     names = kind.replace("aggregator", "agg").split("|") if isinstance(op, str) else []
     tables = [getattr(lagpu, name or "op") for name in names]
-    found = [table.from_string(op) for table in tables if op in table or table is tables[0]]
-    return (found[0] if names else op)[dtype if other is None else lagpu.dtypes.unify(dtype, other)]
+    known = [table for table in tables if op in table] or tables[:1]
+    found = [table.from_string(op) for table in known]
+    found = found[0] if names else op
+    typed = isinstance(op, str) and "[" in op
+    return found if typed else found[dtype if other is None else lagpu.dtypes.unify(dtype, other)]
 
 
 def _ensured(x, kind):
     """Return an object, computed if it is an expression, of a class or of one of some."""
-    from lagpu.core.hints import object_of
+    from lagpu.core.expr import made_of
 
-    found = object_of(x)
+    found = made_of(x)
     if not isinstance(found, kind):
         raise TypeError(f"{type(found).__name__} is not {kind}")
     return found
@@ -320,15 +346,23 @@ def ours():
             operators,
             SelectOp=Selector,
             Aggregator=aggregators,
+            OpPath=operators.Path,
             get_typed_op=_typed_op,
             get_semiring=lagpu.semiring.register_anonymous,
             **classes,
+        ),
+        # ``u & v`` once it is used; see `lagpu.core.expr.Unassigned`.
+        "core.infix": Names(
+            "core.infix",
+            None,
+            VectorEwiseMultExpr=lagpu.core.infix.Joined._without_finalizer,
+            MatrixEwiseMultExpr=lagpu.core.infix.Joined._without_finalizer,
         ),
         "core.utils": Names("core.utils", None, ensure_type=_ensured),
         "core.mask": lagpu.core.expr,
         "core.expr": lagpu.core.expr,
         "tests.conftest": types.SimpleNamespace(
-            autocompute=lambda f: f, compute=lambda x: x, pypy=False, shouldhave=hasattr
+            autocompute=_autocompute, compute=lambda x: x, pypy=False, shouldhave=hasattr
         ),
     }
     modules |= {t.kind: t for t in (*tables, lagpu.op, lagpu.select)}
@@ -336,8 +370,10 @@ def ours():
     modules["agg"] = Names("agg", lagpu.agg, Aggregator=aggregators, **rows)
     modules["core"] = Names("core", None, _supports_udfs=True, operator=modules["core.operator"])
     top = {name: modules[name] for name in ("exceptions", "dtypes", "core", "agg")}
-    config = _Config(mapnumpy=False)
-    modules |= {"": Names("graphblas", lagpu, backend="lagpu", config=config, **top)}
+    lagpu.config.set(autocompute=False)
+    top["config"] = _Config()
+    top["ss"] = Names("ss", None, diag=lambda x, k=0, dtype=None, **options: x.diag(k, dtype))
+    modules |= {"": Names("graphblas", lagpu, backend="lagpu", **top)}
     return {f"graphblas.{name}".rstrip("."): module for name, module in modules.items()}
 
 

@@ -187,7 +187,7 @@ def reads_indices(op: Operation) -> bool:
     if not isinstance(op, (ops.Apply, ops.Select)):
         return False
     function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
-    return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
+    return isinstance(function, IndexUnaryOp) and (function.of_numbers or not function.uses_value)
 
 
 # ---- Indexing: entries are sent to the owners of their places in the result

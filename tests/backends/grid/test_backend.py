@@ -19,6 +19,7 @@ from lagpu import (
     Vector,
     backends,
     binary,
+    indexunary,
     monoid,
     semiring,
 )
@@ -528,3 +529,11 @@ def test_a_grid_has_a_number_of_pieces_and_a_kind(name):
     ) as raised:
         backends.get(name)
     assert "\n" not in str(raised.value)
+
+
+def test_a_function_of_indices_gets_those_of_the_whole_object():
+    v = Vector.from_coo([0, 1, 3, 4, 6], [1, 1, 2, 0, 0], size=7, backend="grid:2:cpu")
+    place = indexunary.register_anonymous(lambda x, i, j, t: i + t)
+    below = indexunary.register_anonymous(lambda x, i, j, t: i < t)
+    assert v.apply(place, 10).new().to_coo()[1].tolist() == [10, 11, 13, 14, 16]
+    assert v.select(below, 4).new().to_coo()[0].tolist() == [0, 1, 3]
