@@ -355,7 +355,8 @@ row(
     graphs=argument(
         "[GRAPH]...",
         "Graphs such as kron20e16 (which is kron:20:16) and road2048, or files; by default seven "
-        "large graphs on a GPU, five small ones elsewhere.",
+        "large graphs on a GPU, five small ones elsewhere. zoo, or zoo:16 of about 2**16 vertices: "
+        "graphs of twenty families, by each policy.",
         list[str] | None,
         None,
     ),

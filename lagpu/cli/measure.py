@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lagpu.bench import algorithms, graph500, suite
+from lagpu.bench import algorithms, graph500, suite, zoo
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
 from lagpu.bench.harness import machine_line
 from lagpu.cli.commands import Forms, Output
@@ -79,6 +79,23 @@ def bench(
         _measure("bench", json_file, lambda *how: algorithms.run(family, *how), show_family)
         return
     _refuse_options("with --algorithm", times)
+    if graphs and zoo.scale_of(graphs[0]) is not None:
+        roots, outputs = chosen.pop("roots"), chosen.pop("output") or [Output.LEVELS]
+        rest = {**chosen, **common, "renumber": renumber or None, "peers": peers or None}
+        _refuse_options("without zoo", rest)
+        (place, *more), name = backend or ["auto"], graphs[0]
+        if len(graphs) + len(more) > 1:
+            raise InvalidValue("bench zoo: takes one backend, and no other graph. Leave them out.")
+        _measure(
+            "bench",
+            json_file,
+            lambda say, _: zoo.run(name, place, [*map(str, outputs)], roots, say),
+            lambda found: show(
+                zoo.table(found["rows"]),
+                f"At the slowest root, by {found['cost']}; {machine_line(found)}",
+            ),
+        )
+        return
     plan = suite.Plan(
         graphs=graphs or (),
         backends=tuple(dict.fromkeys(backend or ["auto"])),

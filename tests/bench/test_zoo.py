@@ -1,16 +1,9 @@
-"""The graphs of `docs/benchmarks/zoo.py` are what their names say; a ratio is the worst root's."""
-
-import importlib.util
-from pathlib import Path
+"""The graphs of the zoo are what their names say; a ratio is the worst root's."""
 
 import numpy as np
 
-from lagpu import algorithms, backends
-
-FILE = Path(__file__).parents[2] / "docs" / "benchmarks" / "zoo.py"
-_spec = importlib.util.spec_from_file_location("zoo", FILE)
-zoo = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(zoo)
+from lagpu import algorithms
+from lagpu.bench import zoo
 
 
 def graphs(family, s=8):
@@ -48,8 +41,9 @@ def test_graphs_have_the_shape_of_their_family():
 def test_the_ratio_is_that_of_the_worst_root(monkeypatch):
     monkeypatch.setattr(zoo, "zoo", lambda s: {"stars": [f"star:{1 << s}"]})
     monkeypatch.setattr(zoo, "POLICIES", ("auto", "beamer:alpha=0", "beamer:alpha=1e9,beta=1e9"))
-    rows = list(zoo.run(backends.get("sim"), 10, ["levels"], 2))
-    (row,) = rows
+    report, _ = zoo.run("zoo:10", "sim", ["levels"], 2, lambda text: None)
+    (row,) = rows = report["rows"]
+    assert report["scale"] == 10
     assert all(len(cost) == 2 for cost in row["costs"].values())
     assert row["ratio"] == max(
         a / b

@@ -19,7 +19,7 @@ from lagpu import Matrix, algorithms, backends
 from lagpu.backends.cpu import csgraph
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES
 from lagpu.backends.gpu.ops.planner import POLICIES
-from lagpu.bench import graph500, harness, peers, suite
+from lagpu.bench import graph500, harness, peers, suite, zoo
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.cli import measure
 from lagpu.errors import InvalidValue, OutOfMemory
@@ -150,6 +150,11 @@ def test_backends_that_disagree_are_refused():
             ("the cpu", "leave out --kernel."),
         ),
         (["path:1", "-b", "cpu"], ("no vertex",)),
+        (["zoo", "-b", "cpu"], ("gpu or sim",)),
+        (["zoo:7", "-b", "sim"], ("8 to 24",)),
+        (["zoo", "path:3", "-b", "sim"], ("no other graph",)),
+        (["zoo", "--mode", "eager"], ("--mode", "without zoo")),
+        (["zoo", "--peers", "scipy"], ("--peers", "without zoo")),
         (["path:3", "-b", "cpu", "--json", "/nowhere/at/all.json"], ("/nowhere/at",)),
     ],
 )
@@ -226,6 +231,19 @@ def test_a_chosen_kernel_runs_eagerly_and_is_named(run, tmp_path, more, expected
     rows = json.loads(file.read_text())["rows"]
     assert [(row["mode"], row["kernel"]) for row in rows] == expected
     assert out.count("push_edge") == 1
+
+
+def test_the_zoo_is_a_table_and_a_report(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(zoo, "zoo", lambda s: {"stars": [f"star:{1 << s}", "path:9"]})
+    file = tmp_path / "zoo.json"
+    args = ("--roots", 1, "--output", "parents", "--json", file)
+    code, out, _ = run("bench", "zoo", "-b", "sim", *args)
+    assert code == 0
+    assert "stars 2" in out
+    assert "by entries, 8 for a pushed one" in out
+    report = json.loads(file.read_text())
+    assert report["scale"] == 8
+    assert [row["output"] for row in report["rows"]] == ["parents"] * 2
 
 
 def test_without_a_gpu_the_default_graphs_are_small(run, monkeypatch):

@@ -1,29 +1,23 @@
-"""A zoo of graphs: how far the default directions of a search are from those of the best policy.
-
-python docs/benchmarks/zoo.py --backend gpu --scale 19 --json zoo.json
-"""
+"""A zoo of graphs: how far the default directions of a search are from those of the best policy."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 
 from lagpu import backends
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness
-from lagpu.bench.harness import Array, Clock, Row
+from lagpu.bench.harness import Array, Clock, Report, Row, Say
 from lagpu.bench.suite import ALGORITHMS, as_mode, placed_on
-from lagpu.cli.console import show
 from lagpu.core import Matrix
+from lagpu.errors import InvalidValue, NotSupported
 from lagpu.generators import from_spec
-from lagpu.host.files import require_writable, write_json
+from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import from_entries, undirected
 from lagpu.observe.trace import trace
@@ -32,8 +26,9 @@ from lagpu.observe.trace import trace
 POLICIES = ("auto", "beamer", "hiragushi", "bfs2d", "density",
             "beamer:alpha=0", "beamer:alpha=1e9,beta=1e9", "eager")  # fmt: skip
 _SHOWN = 20
+_ON_GPU, _SMALL = 19, 8  # scales, by default
+_SMALLEST, _LARGEST, _ROOTS = 8, 24, 3
 _PUSHED, _LEVEL = 8, 4096  # costs where nothing is timed, in entries that a pull looks at
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 Edges = tuple[Array, Array, int]
 Made = Callable[[], Edges]
 
@@ -154,27 +149,54 @@ def graph(family: str, made: Made | str, place: Backend | str) -> Matrix:
     return found.matrix(place)
 
 
-def run(place: Backend, s: int, outputs: Sequence[str], roots: int) -> Iterator[Row]:
-    """Yield a row for each graph and output: the cost of each policy, root by root.
+def scale_of(name: str) -> int | None:
+    """Return the scale of ``zoo:SCALE``, 0 for ``zoo``; None for another name."""
+    head, _, scale = name.partition(":")
+    return (int(scale) if scale.isdecimal() else 0) if head == "zoo" else None
 
-    It is milliseconds on a GPU; elsewhere entries that are looked at, pushed ones eightfold, and
-    levels. `ratio` is that of the default to the best policy, at the worst root.
+
+def run(
+    name: str, backend: str, outputs: Sequence[str], roots: int | None, say: Say
+) -> tuple[Report, list[str]]:
+    """Search every graph of ``zoo`` or ``zoo:SCALE``; return the report, as `suite.run` does."""
+    place = backends.get(backend)
+    s = scale_of(name) or (_ON_GPU if Clock(place).has_device else _SMALL)
+    if not _SMALLEST <= s <= _LARGEST:
+        raise InvalidValue(f"{name}: the scale is outside {_SMALLEST} to {_LARGEST}.")
+    if not place.capabilities.fuses:
+        raise NotSupported(
+            f"bench zoo: {place.name} has no directions of its own. Name gpu or sim."
+        )
+    made = [(f, k, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
+    rows: list[Row] = []
+    for family, number, one in progress.over(made, name):
+        say(f"{family} {number + 1}")
+        A = graph(family, one, place)
+        rows += measured(f"{family} {number + 1}", A, outputs, roots or _ROOTS, s)
+    cost = (
+        "milliseconds" if Clock(place).has_device else "entries, 8 for a pushed one, 4096 a level"
+    )
+    return {**harness.envelope([place], {}), "scale": s, "cost": cost, "rows": rows}, []
+
+
+def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int) -> Iterator[Row]:
+    """Yield a row for each output: the cost of each policy, root by root.
+
+    `ratio` is that of the default to the best policy, at the worst root.
     """
-    clock = Clock(place)
-    for family, number, made in ((f, k, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)):
-        A = graph(family, made, place)
-        found = np.flatnonzero(np.diff(A.to_csc()[0]))
-        sources = np.random.default_rng(s).choice(found, min(roots, len(found)), replace=False)
-        for output in outputs:
-            costs: dict[str, list[float]] = {}
-            for name in POLICIES:
-                policy = None if name in ("auto", "eager") else name
-                search = partial(ALGORITHMS[output], placed_on(A, overridden(place, None, policy)))
-                with as_mode(name):
-                    costs[name] = [_cost(clock, partial(search, int(v))) for v in sources]
-            ratio, best = max((max(np.divide(costs["auto"], x)), name) for name, x in costs.items())
-            yield {"graph": f"{family} {number + 1}", "output": output, "ratio": float(ratio),
-                   "best": best, "costs": costs}  # fmt: skip
+    place, clock = A.backend, Clock(A.backend)
+    found = np.flatnonzero(np.diff(A.to_csc()[0]))
+    sources = np.random.default_rng(seed).choice(found, min(roots, len(found)), replace=False)
+    for output in outputs:
+        costs: dict[str, list[float]] = {}
+        for policy in POLICIES:
+            chosen = None if policy in ("auto", "eager") else policy
+            search = partial(ALGORITHMS[output], placed_on(A, overridden(place, None, chosen)))
+            with as_mode(policy):
+                costs[policy] = [_cost(clock, partial(search, int(v))) for v in sources]
+        ratio, best = max((max(np.divide(costs["auto"], x)), key) for key, x in costs.items())
+        yield {"graph": name, "output": output, "ratio": float(ratio),
+               "best": best, "costs": costs}  # fmt: skip
 
 
 def _cost(clock: Clock, search: Callable[[], object]) -> float:
@@ -183,9 +205,11 @@ def _cost(clock: Clock, search: Callable[[], object]) -> float:
         return statistics.median(clock.repeat(clock.queued, search)[0])
     with trace() as t:
         search()
-    rows = [row for row in t.rows if row.method == "mxv"]
-    return float(sum(_LEVEL + row.edges * (_PUSHED if row.direction == "push" else 1)
-                     for row in rows))  # fmt: skip
+    cost = 0
+    for row in t.rows:
+        if row.method == "mxv":
+            cost += _LEVEL + (row.edges or 0) * (_PUSHED if row.direction == "push" else 1)
+    return float(cost)
 
 
 def table(rows: Sequence[Row]) -> FittingTable:
@@ -195,24 +219,3 @@ def table(rows: Sequence[Row]) -> FittingTable:
     worst = sorted(rows, key=lambda row: -row["ratio"])[:_SHOWN]
     texts = ("graph", "{graph}"), ("output", "{output}"), ("best policy", "{best}")
     return harness.table(worst, texts, [("default / best", "{ratio:.2f}")], title=title)
-
-
-@app.command()
-def main(
-    json_file: Annotated[Path | None, typer.Option("--json")] = None,
-    backend: str = "auto",
-    scale: int = 19,
-    output: Annotated[list[str] | None, typer.Option()] = None,
-    roots: int = 3,
-) -> None:
-    """Search all graphs of 2**scale vertices from some roots, by all policies."""
-    require_writable(json_file, "zoo")
-    place = backends.get(backend)
-    rows = list(run(place, scale, output or list(ALGORITHMS), roots))
-    if json_file is not None:
-        write_json({**harness.envelope([place], {}), "rows": rows}, json_file, "zoo")
-    show(table(rows))
-
-
-if __name__ == "__main__":
-    app()
