@@ -181,12 +181,9 @@ def require_above_0(A: Matrix) -> Matrix:
 
 
 def dependencies(
-    A: Matrix,
-    levels: Any,
-    paths: Any,
-    held: Matrix | None = None,
+    A: Matrix, levels: Any, paths: Any, held: Matrix | None = None,
     targets: list[int] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
@@ -239,13 +236,9 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
 
 
 def scale(
-    A: Matrix,
-    sources: list[int],
-    normalized: bool,
-    endpoints: bool,
-    directed: bool | None,
+    A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None,
     whole_sum: bool = False,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Return the factors of the sums over pairs, of vertices that are not sources and of sources.
 
     A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
@@ -323,11 +316,9 @@ def sums(
 
 
 def _each(
-    shared: Clusters,
-    copy: Callable[[int], Matrix],
-    work: Callable[[int, Matrix], list[Array]],
+    shared: Clusters, copy: Callable[[int], Matrix], work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
-) -> list[list[Array]]:
+) -> list[list[Array]]:  # fmt: skip
     """Do some work for each sub-cluster: in threads if devices are apart and nothing observes."""
     # Otherwise each copy is freed before the next one is made.
     numbers = range(len(shared.numbers))
@@ -449,6 +440,11 @@ def betweenness_centrality(
 ) -> Vector:  # fmt: skip
     """Return the share of shortest paths that lead through each vertex.
 
+    `InvalidValue` if a length is not above 0, or so small beside others that rounding loses those
+    of a cycle; or an edge has no reverse although ``directed=False`` or `one_degree`, which takes
+    all sources and no weights; `LimitExceeded` if there are more than 1.8e308 shortest paths to a
+    vertex.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -488,15 +484,6 @@ def betweenness_centrality(
     -------
     Vector, (n,), FP64
         Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
-
-    Raises
-    ------
-    InvalidValue
-        If a length is not above 0, or so small beside others that rounding loses those of a cycle;
-        or an edge has no reverse although ``directed=False`` or `one_degree`, which takes all
-        sources and no weights.
-    LimitExceeded
-        If there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
@@ -565,6 +552,8 @@ def betweenness_estimate(
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
+    `InvalidValue`, `LimitExceeded` as `betweenness_centrality`.
+
     Parameters
     ----------
     A, k, normalized, endpoints, directed, seed, batch, pieces
@@ -574,11 +563,6 @@ def betweenness_estimate(
     -------
     centrality, error : Vector, (n,), FP64
         Full. The error is 0 where all sources that count were used, NaN where only one was used.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
 
     Notes
     -----
@@ -690,6 +674,8 @@ def edge_betweenness_centrality(
 ) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
+    `InvalidValue`, `LimitExceeded` as `betweenness_centrality`.
+
     Parameters
     ----------
     A, k, normalized, weight, directed, sources, targets, seed
@@ -700,11 +686,6 @@ def edge_betweenness_centrality(
     -------
     Matrix, (n, n), FP64
         An entry for each entry of `A`.
-
-    Raises
-    ------
-    InvalidValue, LimitExceeded
-        As `betweenness_centrality`.
 
     Notes
     -----

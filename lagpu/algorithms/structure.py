@@ -273,6 +273,8 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
+    `CycleFound` if there is a cycle; its vertices are the attribute ``cycle`` of the error.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -281,11 +283,6 @@ def topological_levels(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT32
         Full; an edge leads to a higher level, and level 0 has no edge in.
-
-    Raises
-    ------
-    CycleFound
-        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
 
     Notes
     -----
@@ -319,6 +316,8 @@ def topological_levels(A: Matrix) -> Vector:
 def topological_order(A: Matrix) -> Vector:
     """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
+    `CycleFound` as `topological_levels`.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -327,11 +326,6 @@ def topological_order(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT64
         Entry k is the k-th vertex, sorted by level and then by number.
-
-    Raises
-    ------
-    CycleFound
-        As `topological_levels`.
 
     Examples
     --------
@@ -444,6 +438,8 @@ def _edges_between(A: Matrix) -> Matrix:
 def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = None) -> Vector:
     """Return a set of vertices that no edge joins, and that no vertex can be added to.
 
+    `InvalidValue` if an edge joins two of `nodes`.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -457,11 +453,6 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     -------
     Vector, (n,), BOOL
         True at the members; no entry elsewhere. The same on every backend for one seed.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge joins two of `nodes`.
 
     Notes
     -----
@@ -532,6 +523,8 @@ _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 def triangle_count(A: Matrix) -> int:
     """Return the number of triangles of an undirected graph.
 
+    `InvalidValue` if an edge has no reverse.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -542,11 +535,6 @@ def triangle_count(A: Matrix) -> int:
     -------
     int
         0 or more.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
 
     Notes
     -----
@@ -566,6 +554,8 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
+    `InvalidValue` if an edge has no reverse.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -577,11 +567,6 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), INT64
         An entry for each requested vertex.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
 
     Examples
     --------
@@ -598,6 +583,8 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
 def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     """Return the share of joined pairs among the neighbours of each vertex.
 
+    `InvalidValue` if weights are NaN or infinite, or none is above 0.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -613,11 +600,6 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     -------
     Vector, (n,), FP64
         An entry for each requested vertex; 0 where there are fewer than two neighbours.
-
-    Raises
-    ------
-    InvalidValue
-        If weights are NaN or infinite, or none is above 0.
 
     Notes
     -----
@@ -670,6 +652,8 @@ def average_clustering(
 ) -> float:
     """Return the mean clustering coefficient of vertices.
 
+    `InvalidValue` as `clustering`.
+
     Parameters
     ----------
     A, nodes, weight
@@ -681,11 +665,6 @@ def average_clustering(
     -------
     float
         0 to 1; 0 if no vertex counts.
-
-    Raises
-    ------
-    InvalidValue
-        As `clustering`.
 
     Examples
     --------
@@ -737,6 +716,8 @@ def transitivity(A: Matrix) -> float:
 def triangle_centrality(A: Matrix) -> Vector:
     """Return the share of all triangles around each vertex: its own, and those of its neighbours.
 
+    `InvalidValue` if an edge has no reverse.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -747,11 +728,6 @@ def triangle_centrality(A: Matrix) -> Vector:
     Vector, (n,), FP64
         Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
         neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
 
     Notes
     -----
@@ -783,6 +759,8 @@ def triangle_centrality(A: Matrix) -> Vector:
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of squares among those that the neighbours of each vertex could close.
 
+    `InvalidValue` if an edge has no reverse.
+
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -794,11 +772,6 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), FP64
         An entry for each requested vertex; 0 where no square is possible.
-
-    Raises
-    ------
-    InvalidValue
-        If an edge has no reverse.
 
     Notes
     -----

@@ -66,14 +66,11 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
         if name == "all":
             found += [peer for peer in known if _installed(peer)]
         elif name not in known:
-            raise InvalidValue(
-                f"--peers: there is no {name!r}. Use all or some of {', '.join(known)}."
-            )
+            remedy = f"Use all or some of {', '.join(known)}."
+            raise InvalidValue(f"--peers: there is no {name!r}. {remedy}")
         elif not _installed(name):
-            package = PEERS[name].package
-            raise BackendUnavailable(
-                f"--peers: {name} is missing. Install it with: pip install {package}"
-            )
+            remedy = f"Install it with: pip install {PEERS[name].package}"
+            raise BackendUnavailable(f"--peers: {name} is missing. {remedy}")
         else:
             found.append(name)
     return list(dict.fromkeys(found))
@@ -332,15 +329,11 @@ class _CuGraph:
     def _graph(self, *, weighted: bool = False, by_target: bool = False) -> Any:
         symmetric, asarray = self._facts.symmetric, self._cp.asarray
         return self._plc.SGGraph(
-            self._handle,
-            self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
-            asarray(self._sources),
-            asarray(self._rows.indices.astype(np.int32, copy=False)),
+            self._handle, self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
+            asarray(self._sources), asarray(self._rows.indices.astype(np.int32, copy=False)),
             weight_array=asarray(self._rows.data.astype(np.float64)) if weighted else None,
-            store_transposed=by_target,
-            renumber=False,
-            do_expensive_check=False,
-        )
+            store_transposed=by_target, renumber=False, do_expensive_check=False,
+        )  # fmt: skip
 
     def _call(self, name: str, *given: Any) -> Any:
         found = getattr(self._plc, name)(self._handle, *given)
@@ -407,9 +400,8 @@ class _CuSparse:
 
         self._cp, self._cusparse, self._csr = cupy, cusparse, csr_matrix
         self._graph, n = graph, graph.facts.vertices
-        self._ptr, self._idx = (
-            self._cp.asarray(part.astype(np.int32, copy=False)) for part in graph.columns
-        )
+        narrow = (part.astype(np.int32, copy=False) for part in graph.columns)
+        self._ptr, self._idx = map(self._cp.asarray, narrow)
         self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
 
     def prepare(self, question: Algorithm) -> Asked:
@@ -505,11 +497,8 @@ def recorded_for(
     found: list[Row] = []
     for file in files:
         rows = recorded(file)
-        fit = [
-            row | {"graph": wanted[canonical(row["graph"])]}
-            for row in rows
-            if canonical(row["graph"]) in wanted and row["output"] in outputs
-        ]
+        named = ((canonical(row["graph"]), row) for row in rows if row["output"] in outputs)
+        fit = [row | {"graph": wanted[name]} for name, row in named if name in wanted]
         if not fit:
             known = ", ".join(dict.fromkeys(f"{row['graph']} ({row['output']})" for row in rows))
             raise InvalidValue(

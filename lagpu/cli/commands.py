@@ -132,11 +132,9 @@ OPTIONS: dict[str, Declared] = {
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
-    name="lagpu",
-    help="Graph search as masked sparse linear algebra, on CPU and GPU.",
-    pretty_exceptions_enable=False,
-    context_settings=_HELP,
-)
+    name="lagpu", help="Graph search as masked sparse linear algebra, on CPU and GPU.",
+    pretty_exceptions_enable=False, context_settings=_HELP,
+)  # fmt: skip
 
 
 def _version(wanted: bool) -> None:
@@ -174,12 +172,12 @@ def add(
     def call(**given: Any) -> None:
         command(**given)
 
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of)
-            for name, (of, default) in options.items()
-        ]
-    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    given = [
+        inspect.Parameter(name, keyword, default=default, annotation=of)
+        for name, (of, default) in options.items()
+    ]
+    call.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     call.__annotations__ = {name: of for name, (of, _) in options.items()}
     to.command(name, help=help)(call)
 
@@ -477,11 +475,9 @@ def sssp(source: str, delta: float | None, limit: float | None) -> Job:
 def pagerank(max_iter: int, **how: Any) -> Job:
     """Rank the vertices of a graph by PageRank."""
     return Job(
-        "pagerank",
-        lambda ranks: {"pagerank": ranking(ranks)},
-        {"max_iter": max_iter, **how},
+        "pagerank", lambda ranks: {"pagerank": ranking(ranks)}, {"max_iter": max_iter, **how},
         prove=lambda check, A, ranks: check.check_pagerank(A, ranks, **how),
-    )
+    )  # fmt: skip
 
 
 @_algorithm(
@@ -617,9 +613,8 @@ def diameter(pseudo: bool, source: str | None) -> Job:
     return Job(
         "pseudo_diameter",
         lambda found, *_: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
-        vertices={} if source is None else {"--source": source},
-        prove=prove,
-    )
+        vertices={} if source is None else {"--source": source}, prove=prove,
+    )  # fmt: skip
 
 
 @_algorithm(
@@ -703,11 +698,9 @@ def order() -> Job:
 def independent(seed: int | None) -> Job:
     """Find a maximal independent set of a graph."""
     return Job(
-        "maximal_independent_set",
-        lambda found: {"members": found.nvals},
-        {"seed": seed},
+        "maximal_independent_set", lambda found: {"members": found.nvals}, {"seed": seed},
         seed_for="the order of the vertices",
-    )
+    )  # fmt: skip
 
 
 row("list", "graphs.list_algorithms", "List all algorithms of the library, with one line each.",

@@ -19,17 +19,7 @@ from lagpu.backends.protocol import Backend, Capabilities
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer, run_statement
 from lagpu.crosscheck import meaning
-from lagpu.crosscheck.meaning import (
-    EXACT,
-    TOLERANCE,
-    Agreement,
-    Entries,
-    HostMatrix,
-    Rule,
-    Terms,
-    Unequal,
-    Written,
-)
+from lagpu.crosscheck.meaning import EXACT, TOLERANCE, Agreement, Entries, HostMatrix, Rule, Terms
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.dtypes import BOOL, DType, cast
 from lagpu.errors import NotSupported
@@ -228,7 +218,7 @@ class Lockstep(Observer):
         rule = meaning.rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
-            by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
+            by = meaning.Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
             rule = rule._replace(by=by)
         free = _is_free(s)
         self._each("execute", s)
@@ -243,7 +233,7 @@ class Lockstep(Observer):
             return self._same(ops.method_of(operation, x.ndim), values)
         result = operation.monoid.types(x.dtype)[1]
         on_host = replaced(operation, self._on_host)
-        by = Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
+        by = meaning.Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
         rule = meaning.rule_of(operation, result, result)._replace(by=by)
         first, *others = (meaning.scalar_entries(value, result) for value in values)
         method = ops.method_of(operation, x.ndim)
@@ -292,7 +282,7 @@ class Lockstep(Observer):
     def matrix_from_coo(self, *given: Any) -> Replica:
         *triplets, dtype, shape, dup_op = given
         made_of = meaning.Triplets(*map(_on_host, triplets))
-        by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
+        by = meaning.Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
         rule = meaning.rule_of_triplets(dup_op, dtype)._replace(by=by)
         return self._made("matrix_from_coo", given, dtype, shape, rule)
 
@@ -795,7 +785,7 @@ class LoopTwice:
             scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
-        if isinstance(found, Unequal):
+        if isinstance(found, meaning.Unequal):
             last = max(k for k, s in enumerate(self._body) if s.out is x)
             formula, at = of.recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1

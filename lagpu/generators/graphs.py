@@ -30,12 +30,7 @@ _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
     """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
 
-    Parameters
-    ----------
-    rows, cols : int
-        Shape of the grid, each at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    There is at least one row and one column; `backend` and the errors are those of `kronecker`.
     """
     u, v = grid_links("grid2d", rows, cols, backend)
     return undirected(u, v, rows * cols).matrix(backend)
@@ -52,16 +47,9 @@ def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, 
 
 
 def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the path 0, 1, ..., n - 1.
+    """Return the path 0, 1, ..., n - 1, n >= 1; if `directed`, only the edges i -> i + 1.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1.
-    directed : bool
-        Only the edges i -> i + 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    `backend` and the errors are those of `kronecker`.
     """
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -69,16 +57,9 @@ def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
 
 def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the cycle 0, 1, ..., n - 1, 0.
+    """Return the cycle 0, 1, ..., n - 1, 0, n >= 3; if `directed`, only the edges in this order.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 3.
-    directed : bool
-        Only the edges i -> i + 1 and n - 1 -> 0.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    `backend` and the errors are those of `kronecker`.
     """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -86,14 +67,9 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
-    """Return the star whose centre is vertex 0.
+    """Return the star of n >= 1 vertices whose centre is vertex 0.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    `backend` and the errors are those of `kronecker`.
     """
     require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
@@ -101,14 +77,9 @@ def star(n: int, *, backend: Place = None) -> Matrix:
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
-    """Return the complete graph, in which every vertex is joined to every other.
+    """Return the complete graph of n >= 1 vertices, each joined to every other.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    There are ``n * (n - 1)`` entries; `backend` and the errors are those of `kronecker`.
     """
     degree = count("complete", "n", n, 1) - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
@@ -123,18 +94,10 @@ def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:
 
 
 def mycielskian(k: int, *, backend: Place = None) -> Matrix:
-    """Return Mycielski's triangle-free graph of chromatic number k.
+    """Return Mycielski's triangle-free graph of chromatic number k >= 2, which is one edge for 2.
 
-    Parameters
-    ----------
-    k : int
-        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
-
-    Notes
-    -----
-    Sizes equal those of ``mycielskianK`` in the SuiteSparse collection.
+    There are ``3 * 2**(k - 2) - 1`` vertices, as in ``mycielskianK`` of the SuiteSparse collection;
+    `backend` and the errors are those of `kronecker`.
     Source: Mycielski 1955, Sur le coloriage des graphes.
     """
     n, m = 2, 1
@@ -158,6 +121,8 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     specification (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation.
     Self-loops and repeated edges are dropped, as kernel 1 of the specification may, so the graph
     has fewer edges; the order of edge tuples, which the specification shuffles, has no meaning.
+    `InvalidValue` if a number is out of range; `OutOfMemory` if the graph does not fit; raised
+    before anything is allocated.
 
     Parameters
     ----------
@@ -169,13 +134,6 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
         The same seed gives the same graph.
     backend : str or Backend, optional
         Where the matrix will live.
-
-    Raises
-    ------
-    InvalidValue
-        If a number is out of range.
-    OutOfMemory
-        If the graph does not fit; raised before anything is allocated.
 
     Notes
     -----
@@ -189,13 +147,7 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 
-    Parameters
-    ----------
-    scale, edge_factor, seed, backend
-        As in `kronecker`, with the same result and errors.
-
-    Notes
-    -----
+    Arguments, result and errors are those of `kronecker`.
     Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
     return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
@@ -204,16 +156,8 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a directed graph of exactly m edges, every such set of edges with equal chance.
 
-    Parameters
-    ----------
-    n, m : int
-        Vertices and edges, 0 <= m <= n (n - 1).
-    seed, backend
-        As in `kronecker`, with the same errors.
-
-    Notes
-    -----
-    The model G(n, m) of Erdos and Renyi 1959. The matrix has no self-loops.
+    It has n vertices and no self-loops, ``0 <= m <= n (n - 1)``; `seed`, `backend` and the errors
+    are those of `kronecker`. The model G(n, m) of Erdos and Renyi 1959.
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)

@@ -97,6 +97,9 @@ def from_spec(
 ) -> Matrix:
     """Return the graph that a text specifies.
 
+    `InvalidValue` if there is no such kind of graph, or its numbers are wrong; the message lists
+    the kinds; `OutOfMemory` if the graph does not fit.
+
     Parameters
     ----------
     text : str
@@ -105,13 +108,6 @@ def from_spec(
         The seed of a random graph; by default that of the generator.
     backend : str or Backend, optional
         Where the matrix will live.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
-    OutOfMemory
-        If the graph does not fit.
     """
     name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)

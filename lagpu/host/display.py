@@ -230,23 +230,17 @@ def part_html(part: Any, x: Any) -> str:
 
 def call_html(call: Any) -> str:
     """Return a deferred call as HTML, without computing it."""
-    return facts_html(
-        f"Call: {call!r}",
-        result=f"{call.dtype}, {_shape(call) or 'scalar'}",
-        operation=call.method,
-        backend=getattr(call.backend, "name", "host"),
-        state="deferred: assign it with w << call, or use call.new()",
-    )
+    facts = {"result": f"{call.dtype}, {_shape(call) or 'scalar'}", "operation": call.method}
+    facts |= {"backend": getattr(call.backend, "name", "host")}
+    state = "deferred: assign it with w << call, or use call.new()"
+    return facts_html(f"Call: {call!r}", **facts, state=state)
 
 
 def facts_html(title: str, /, **facts: Any) -> str:
     """Return a title and a table of names and facts as HTML."""
-    lines = [
-        f'<tr><th style="{_FACT};color:gray;white-space:nowrap">{_typeset(name)}</th>'
-        f"{_fact(_typeset(str(fact)))}</tr>"
-        for name, fact in facts.items()
-    ]
-    return f"<div>{_title(title)}{_table(lines)}</div>"
+    head = f'<th style="{_FACT};color:gray;white-space:nowrap">'
+    pairs = ((_typeset(name), _fact(_typeset(str(fact)))) for name, fact in facts.items())
+    return f"<div>{_title(title)}{_table([f'<tr>{head}{x}</th>{y}</tr>' for x, y in pairs])}</div>"
 
 
 def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

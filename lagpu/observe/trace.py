@@ -585,10 +585,11 @@ class Trace(Observer):
         sums = {field: sum(_known(rows, field)) for field in ("edges", "bytes", "kernel_ms")}
         for field in ("host_ms", "compile_ms", "copy_ms", "copy_bytes"):
             sums[field] = sum(_known(parts, field))
-        fused, unlogged = (sum(of) for of in zip(*((row.mode == "fused", row.level is None)
-                                                   for row in rows), strict=True))
-        unrecorded = sum(meter.unrecorded() for meter in meters)
-        return Totals(len(rows), **sums, fused=fused, unlogged=unlogged, unrecorded=unrecorded)
+        return Totals(
+            len(rows), **sums, fused=sum(row.mode == "fused" for row in rows),
+            unlogged=sum(row.level is None for row in rows),
+            unrecorded=sum(meter.unrecorded() for meter in meters),
+        )  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Return rows and totals as one JSON object, or write it to the file `path`."""
@@ -814,6 +815,9 @@ if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that d
 def explain(call: Any) -> str:
     """Return how a deferred product would run: direction, kernel, the reason in numbers, memory.
 
+    `DomainMismatch` if it is not a deferred product; `InvalidValue`, `NotSupported` if the product
+    names a kernel or a policy that is unknown or cannot run it.
+
     Parameters
     ----------
     call : Call
@@ -825,13 +829,6 @@ def explain(call: Any) -> str:
     str
         A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
         lines are about the product without a mask; for matrices a mask may change the choice.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is not a deferred product.
-    InvalidValue, NotSupported
-        If the product names a kernel or a policy that is unknown or cannot run it.
 
     Examples
     --------
