@@ -257,11 +257,9 @@ def sssp_parents(
 
 
 def tight_edges(A: Matrix, distances: Vector) -> Matrix:
-    """Return True for each edge on a shortest path: its length is the distances' difference.
-
-    Vertices without a distance get numbers that no sum equals, so that all patterns are that of
-    `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
-    """
+    """Return True for each edge on a shortest path: its length is the distances' difference."""
+    # Vertices without a distance get numbers that no sum equals, so that all patterns are that of
+    # `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
     ends = []
     for op, none in (("first", 2**62), ("second", -(2**62))):
         far = math.nan if distances.dtype.is_float else none

@@ -243,10 +243,8 @@ def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
 
 
 def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
-    """Return the vertices of a cycle along the edges parent -> child, or an empty list.
-
-    `parents` has -1 where there is none.
-    """
+    """Return the vertices of a cycle along the edges parent -> child, or an empty list."""
+    # `parents` has -1 where there is none.
     n = len(parents)  # after k rounds `jump` leads 2**k parents up: at last onto a cycle, or to n
     jump = np.append(np.where(parents < 0, n, parents), n)
     for _ in range(n.bit_length()):

@@ -128,11 +128,9 @@ def load(
     graph: str, backend: str | Backend, *, directed: bool | None = None, seed: int | None = None,
     dup_op: str | None = None, renumber: bool = False,
 ) -> Matrix:  # fmt: skip
-    """Return the graph in a file, or the generated graph of a text such as ``kron:16``.
-
-    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and
-    `renumber` lets vertices of a file have any ids, which are left out.
-    """
+    """Return the graph in a file, or the generated graph of a text such as ``kron:16``."""
+    # `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and
+    # `renumber` lets vertices of a file have any ids, which are left out.
     if is_spec(graph):
         return from_spec(graph, seed=seed, backend=backend)
     if renumber:

@@ -180,10 +180,8 @@ class KnownLoop:
 def find_known(
     frame: FrameType, backend: Backend, is_while: bool = False
 ) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded.
-
-    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
-    """
+    """Return the body of the loop that `frame` begins, if one like it was recorded."""
+    # The line of a ``for`` may ask for `nvals` too, but is no ``while``.
     known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
@@ -585,10 +583,8 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None =
 
 
 def _fetch_scalars(statements: Statements, device: Any) -> None:
-    """Bring scalars that another device holds to the host: this one cannot read its memory.
-
-    Call it without a lock: it takes the other's lock.
-    """
+    """Bring scalars that another device holds to the host: this one cannot read its memory."""
+    # Call it without a lock: it takes the other's lock.
     for s in statements:
         scalars = s.scalars_read
         for x in [*scalars, s.out] if s.writes_scalar else scalars:
