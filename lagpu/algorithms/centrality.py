@@ -178,9 +178,8 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     [3, 2, 2, 3]
     """
     require_square(A)
-    vertices = (
-        list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
-    )
+    what = "eccentricity: v"
+    vertices = list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, what)
     search = _search(A, weight, "eccentricity")
     each = progress.over(vertices, "eccentricity")
     found = [_reach_all(A, s, "eccentricity", search)[1] for s in each]

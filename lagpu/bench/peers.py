@@ -383,10 +383,8 @@ _CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]
     "bfs_levels": ("bfs", (), lambda L, x: L.reached(x[2], x[0])),
     "delta_stepping": ("sssp", (np.inf, True, False), lambda L, x: L.reached(*x[:2])),
     "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
-    "connected_components fastsv": (
-        "weakly_connected_components", (None, None, None, None, False),
-        lambda L, x: least_labels(L.dense(*x)),
-    ),
+    "connected_components fastsv": ("weakly_connected_components", (None,) * 4 + (False,),
+                                    lambda L, x: least_labels(L.dense(*x))),
     "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
     "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
 }  # fmt: skip
@@ -420,24 +418,18 @@ class _CuSparse:
 
 
 PEERS = {
-    "scipy": Peer(
-        "scipy", "scipy", _SciPy, "parents",
-        keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
-              "strongly_connected_components"),
-    ),
-    "networkx": Peer(
-        "networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
-        most=1e6,  # NetworkX takes seconds to read so many entries, and about one for a search
-        cost={"diameter": 50, _SAMPLE: 2.0},
-    ),
+    "scipy": Peer("scipy", "scipy", _SciPy, "parents",
+                  keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
+                        "strongly_connected_components")),
+    # NetworkX takes seconds to read a million entries, and about one for a search.
+    "networkx": Peer("networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
+                     most=1e6, cost={"diameter": 50, _SAMPLE: 2.0}),
     "python-graphblas": Peer("graphblas", "python-graphblas", _GraphBLAS, most_searched=1e9),
     "igraph": Peer("igraph", "igraph", _IGraph),
     "networkit": Peer("networkit", "networkit", _NetworKit),
     "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH.keys()),
-    "cusparse": Peer(
-        "cupyx", "cupy-cuda13x", _CuSparse, output="",
-        keys=[f"product {name} FP32" for name in questions.PRODUCTS],
-    ),
+    "cusparse": Peer("cupyx", "cupy-cuda13x", _CuSparse, output="",
+                     keys=[f"product {name} FP32" for name in questions.PRODUCTS]),
 }  # fmt: skip
 
 #: The libraries that answer questions.

@@ -399,11 +399,9 @@ def _prove_distances(
     proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
     tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))
     steps = tight.search(sources)
-    far, no_path = (
-        present & (steps == proof.unreached),
-        f"no path from {', '.join(map(str, sources))}",
-    )
-    proof.refuse(3, far, lambda v: f"distance {distance[v]}, but {no_path} is that long")
+    far, begin = present & (steps == proof.unreached), ", ".join(map(str, sources))
+    fault = f"no path from {begin} is that long"
+    proof.refuse(3, far, lambda v: f"distance {distance[v]}, but {fault}")
     reached = edges.total(lambda e: present[e.begin])
     depth = int(steps[present].max())
     return CheckReport(proof.rules, int(present.sum()), depth, reached), distance, present

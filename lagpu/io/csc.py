@@ -269,9 +269,8 @@ def asymmetry(csc: CSC) -> tuple[int, int] | None:
     data = np.arange(csc.nvals)  # where the entry across is stored
     here = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
     across = here.T.tocsc()  # sorted
-    same = np.array_equal(across.indptr, here.indptr) and np.array_equal(
-        across.indices, here.indices
-    )
+    pairs = ((across.indptr, here.indptr), (across.indices, here.indices))
+    same = all(np.array_equal(*pair) for pair in pairs)
     if same and csc.iso:
         return None
     if same:
