@@ -150,8 +150,10 @@ def _check_between(prove: Callable[..., Any], A: Any, some: list[int], found: An
 
 # ---- readers of results, and facts of answers
 def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
-    """Return the depth and the root of each vertex of a forest by pointer doubling."""
-    # A root is its own parent. The root returned for a cycle is not its own parent.
+    """Return the depth and the root of each vertex of a forest by pointer doubling.
+
+    A root is its own parent. The root returned for a cycle is not its own parent.
+    """
     jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
     for _ in range(len(parents).bit_length()):
         further = jump[jump]

@@ -90,13 +90,16 @@ _WIDENED = {"int8": INT32, "int16": INT32, "uint8": UINT32, "uint16": UINT32, "f
 def lookup(dtype: Any) -> DType:
     """Return the `DType` that a name, a NumPy dtype or a Python type means.
 
-    `DomainMismatch` for any other type.
-
     Parameters
     ----------
     dtype : DType, str, numpy.dtype or type
         ``INT32``, ``"INT32"``, ``"int32"``, ``numpy.int32``, ``int`` (INT64), ``float`` (FP64).
         8- and 16-bit types, as ``"UINT8"``, widen to the 32-bit type that holds them.
+
+    Raises
+    ------
+    DomainMismatch
+        For any other type.
     """
     if isinstance(dtype, DType):
         return dtype

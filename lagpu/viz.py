@@ -61,15 +61,19 @@ def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
 def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
     """Draw the pattern of a matrix, and values if it is small.
 
-    `DomainMismatch` if `A` is not a matrix; `InvalidValue` if `A` has more than 100 million
-    entries.
-
     Parameters
     ----------
     A : Matrix, its transpose or a selection, (m, n)
         Up to 20 rows and columns each entry is a cell with its value; up to 120 it is a square,
         hollow if the value is zero; beyond that, the picture is the number of entries in each of
         at most 128 x 128 parts.
+
+    Raises
+    ------
+    DomainMismatch
+        If `A` is not a matrix.
+    InvalidValue
+        If `A` has more than 100 million entries.
     """
     A, rows, cols, values = _entries(A, "matrix")
     largest = max(A.nrows, A.ncols)
@@ -135,13 +139,17 @@ def _colour_bar(ax: Axes, scale: Any, label: str, **more: Any) -> None:
 def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     """Draw vectors as rows of cells: blank without an entry, dashed where an entry is zero.
 
-    `DomainMismatch`, `DimensionMismatch` if an argument is not a vector, or the vectors differ in
-    size; `InvalidValue` if the vectors are too long for a picture, or there is none.
-
     Parameters
     ----------
     *vectors : Vector, (n,), n <= 40
         One vector, or several of one size, drawn below one another.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If an argument is not a vector, or the vectors differ in size.
+    InvalidValue
+        If the vectors are too long for a picture, or there is none.
     """
     for v in vectors:
         if not isinstance(v, Vector):
@@ -153,14 +161,18 @@ def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
 def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
     """Draw masks: a vector or matrix, and below it the positions that each mask keeps.
 
-    `DomainMismatch`, `DimensionMismatch` if an argument is not a mask, or the masks differ in size;
-    `InvalidValue` if the masks are too long for a picture, or there is none.
-
     Parameters
     ----------
     *masks : Mask, (n,), n <= 40, or (m, n), both <= 20
         ``v.S``, ``v.V``, ``~v.S`` or ``~v.V``, or masks of a matrix; a vector is drawn once for
         all its masks that follow.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If an argument is not a mask, or the masks differ in size.
+    InvalidValue
+        If the masks are too long for a picture, or there is none.
     """
     grids: list[Cells] = []
     source = None
@@ -228,9 +240,7 @@ def product(
     """Draw one product of a vector and a small matrix, with its result.
 
     Cells in strong colour are the entries of the vector and the entries of the matrix that they
-    multiply; columns (for ``A @ u`` rows) that the mask does not keep are hatched. `DomainMismatch`
-    if `call` is not the product of a vector and a matrix; `InvalidValue` if the matrix is too large
-    for a picture, or there is no such layout.
+    multiply; columns (for ``A @ u`` rows) that the mask does not keep are hatched.
 
     Parameters
     ----------
@@ -243,6 +253,13 @@ def product(
         columns; ``"equation"`` draws vector, matrix and result side by side.
     name : str
         Name of the result.
+
+    Raises
+    ------
+    DomainMismatch
+        If `call` is not the product of a vector and a matrix.
+    InvalidValue
+        If the matrix is too large for a picture, or there is no such layout.
 
     Notes
     -----
@@ -357,8 +374,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
 
     Rows of the frontier are blue; columns of vertices that already have a level are grey, which is
     the mask. An entry where a blue row crosses a white column leads to a new vertex, and is red.
-    `DimensionMismatch`, `DomainMismatch` if `levels` are not levels of this graph; `InvalidValue`
-    if the graph is too large for a picture, or the search has no such level.
 
     Parameters
     ----------
@@ -368,6 +383,13 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
         Levels of a finished search, as `lagpu.algorithms.bfs_levels` returns them.
     depth : int
         The level whose vertices are the frontier.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `levels` are not levels of this graph.
+    InvalidValue
+        If the graph is too large for a picture, or the search has no such level.
     """
     rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
@@ -378,9 +400,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
 
 def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) -> Figure:
     """Draw all levels of a search side by side; see `frontier`.
-
-    `DimensionMismatch`, `DomainMismatch`, `InvalidValue` as `frontier` raises them; also for more
-    than 12 levels.
 
     Parameters
     ----------
@@ -394,6 +413,11 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     Returns
     -------
     Figure
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch, InvalidValue
+        As `frontier` raises them; also for more than 12 levels.
     """
     plt = pyplot()
     rows, cols, level, shown = _searched(A, levels, depths, "frontiers")
@@ -469,12 +493,15 @@ def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None
 def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     """Draw how many vertices each level has, and how many vertices have no level.
 
-    `DomainMismatch` if `levels` are not integers from 0.
-
     Parameters
     ----------
     levels : Vector, (n,), of integers
         Levels of a search, of any size.
+
+    Raises
+    ------
+    DomainMismatch
+        If `levels` are not integers from 0.
     """
     pyplot()
     _require_integers("level_histogram", levels)
@@ -516,10 +543,6 @@ def graph(
 ) -> Axes:  # fmt: skip
     """Draw a graph of up to some hundred vertices, coloured by level.
 
-    `DimensionMismatch`, `DomainMismatch` if the matrix is not square, or levels or parents are not
-    those of this graph; `InvalidValue` if the graph is too large for a picture, or the layout is
-    wrong.
-
     Parameters
     ----------
     A : Matrix, (n, n), n <= 500
@@ -534,6 +557,13 @@ def graph(
         in the plane follow distances in the graph (see Notes); the same in each run.
     labels : bool, optional
         Whether to write vertex numbers; by default if there are at most 60 vertices.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If the matrix is not square, or levels or parents are not those of this graph.
+    InvalidValue
+        If the graph is too large for a picture, or the layout is wrong.
 
     Notes
     -----

@@ -64,8 +64,10 @@ def some_targets(A: Matrix, k: int | None, targets: Any) -> list[int] | None:
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:
-    """Return how many sources to take at once, which the backend of `A` decides."""
-    # A search from the first source gives the backend the number of levels.
+    """Return how many sources to take at once, which the backend of `A` decides.
+
+    A search from the first source gives the backend the number of levels.
+    """
     if len(sources) < 2:
         return 1
     levels = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
@@ -80,8 +82,10 @@ def batches(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[i
 
 
 def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
-    """Return the levels of the vertices, and the numbers of shortest paths to the vertices."""
-    # Both are vectors for one source, and matrices with a row for each of several sources.
+    """Return the levels of the vertices, and the numbers of shortest paths to the vertices.
+
+    Both are vectors for one source, and matrices with a row for each of several sources.
+    """
     frontier: Any
     if len(sources) == 1:
         frontier = Vector(FP64, A.nrows, like=A, name="frontier")
@@ -112,10 +116,12 @@ def _require_countable(paths: Any, sources: list[int]) -> None:
 
 
 def count_weighted_paths(A: Matrix, source: int) -> tuple[Matrix, Vector, Vector]:
-    """Return the tight edges, levels among these, and the numbers of paths of least length."""
-    # Edges of lengths above 0 that lie on such paths close no cycle, so a vertex has its number of
-    # paths once all its tight edges in are settled, as in a topological order. Its level is the
-    # largest number of edges of such a path: a tight edge may skip levels.
+    """Return the tight edges, levels among these, and the numbers of paths of least length.
+
+    Edges of lengths above 0 that lie on such paths close no cycle, so a vertex has its number of
+    paths once all its tight edges in are settled, as in a topological order. Its level is the
+    largest number of edges of such a path: a tight edge may skip levels.
+    """
     T = tight_edges(A, bellman_ford(A, source))
     frontier, paths, came = (Vector(FP64, A.nrows, like=A, name=x) for x in ("frontier", "p", "q"))
     levels = Vector(INT32, A.nrows, like=A, name="levels")
@@ -178,11 +184,13 @@ def dependencies(
     A: Matrix, levels: Any, paths: Any, held: Matrix | None = None,
     targets: list[int] | None = None,
 ) -> Any:  # fmt: skip
-    """Return the dependencies of each source on the vertices that it reaches."""
-    # The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
-    # source itself it is the number of vertices that the source reaches. A diagonal matrix `held`
-    # counts the other vertices that are folded into each vertex: they are targets too, and the
-    # result for v includes those that are folded into v. Only t in `targets` count.
+    """Return the dependencies of each source on the vertices that it reaches.
+
+    The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
+    source itself it is the number of vertices that the source reaches. A diagonal matrix `held`
+    counts the other vertices that are folded into each vertex: they are targets too, and the result
+    for v includes those that are folded into v. Only t in `targets` count.
+    """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
     )
@@ -261,10 +269,12 @@ Add = Callable[[Matrix, list[int], list[Vector]], None]
 def sums(
     A: Matrix, sources: list[int], batch: int | None, pieces: int | None, count: int, add: Add
 ) -> list[Vector]:
-    """Return so many sums over sources, full vectors of FP64."""
-    # ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy. Sub-cluster c
-    # of C has ``sources[c::C]``; their sums are added in their order, so the result is the same on
-    # every run.
+    """Return so many sums over sources, full vectors of FP64.
+
+    ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy. Sub-cluster c
+    of C has ``sources[c::C]``; their sums are added in their order, so the result is the same on
+    every run.
+    """
     pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
     split = A.backend.capabilities.clusters
     if split is None and pieces not in (None, 1):
@@ -347,15 +357,18 @@ class Folded(NamedTuple):
 
 
 def fold_branches(A: Matrix) -> Folded:
-    """Fold the branches of an undirected graph, where self-loops do not count."""
-    # For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w of v
-    # of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other sources
-    # ``mass[s] e(s, v)``.
-    # As many rounds as the longest branch has edges. With c the vertices of a component and m the
-    # mass of v, a pair of a vertex folded into v with another of its component leads through v:
-    # ``2 (m - 1) (c - m)`` if the second one is not folded into v too (where v is left, the sum
-    # above has half of it); and two branches give v ``2 m_i m_j``.
-    # Derived for this program; the heuristic is that of Bernaschi, Carbone and Vella 2016.
+    """Fold the branches of an undirected graph, where self-loops do not count.
+
+    For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w of v
+    of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other sources
+    ``mass[s] e(s, v)``.
+
+    As many rounds as the longest branch has edges. With c the vertices of a component and m the
+    mass of v, a pair of a vertex folded into v with another of its component leads through v:
+    ``2 (m - 1) (c - m)`` if the second one is not folded into v too (where v is left, the sum above
+    has half of it); and two branches give v ``2 m_i m_j``.
+    Derived for this program; the heuristic is that of Bernaschi, Carbone and Vella 2016.
+    """
     edges = A.select("offdiag").new().apply("one").new(BOOL, name="edges")
     mass = Vector.from_scalar(1, A.nrows, FP64, like=A, name="mass")
     between = Vector.from_scalar(0, A.nrows, FP64, like=A, name="between")
@@ -427,11 +440,6 @@ def betweenness_centrality(
 ) -> Vector:  # fmt: skip
     """Return the share of shortest paths that lead through each vertex.
 
-    `InvalidValue` if a length is not above 0, or so small beside others that rounding loses those
-    of a cycle; or an edge has no reverse although ``directed=False`` or `one_degree`, which takes
-    all sources and no weights; `LimitExceeded` if there are more than 1.8e308 shortest paths to a
-    vertex.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -471,6 +479,15 @@ def betweenness_centrality(
     -------
     Vector, (n,), FP64
         Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
+
+    Raises
+    ------
+    InvalidValue
+        If a length is not above 0, or so small beside others that rounding loses those of a cycle;
+        or an edge has no reverse although ``directed=False`` or `one_degree`, which takes all
+        sources and no weights.
+    LimitExceeded
+        If there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
@@ -539,8 +556,6 @@ def betweenness_estimate(
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
-    `InvalidValue`, `LimitExceeded` as `betweenness_centrality`.
-
     Parameters
     ----------
     A, k, normalized, endpoints, directed, seed, batch, pieces
@@ -550,6 +565,11 @@ def betweenness_estimate(
     -------
     centrality, error : Vector, (n,), FP64
         Full. The error is 0 where all sources that count were used, NaN where only one was used.
+
+    Raises
+    ------
+    InvalidValue, LimitExceeded
+        As `betweenness_centrality`.
 
     Notes
     -----
@@ -661,8 +681,6 @@ def edge_betweenness_centrality(
 ) -> Matrix:  # fmt: skip
     """Return the share of shortest paths that lead along each edge.
 
-    `InvalidValue`, `LimitExceeded` as `betweenness_centrality`.
-
     Parameters
     ----------
     A, k, normalized, weight, directed, sources, targets, seed
@@ -673,6 +691,11 @@ def edge_betweenness_centrality(
     -------
     Matrix, (n, n), FP64
         An entry for each entry of `A`.
+
+    Raises
+    ------
+    InvalidValue, LimitExceeded
+        As `betweenness_centrality`.
 
     Notes
     -----

@@ -133,8 +133,6 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 def count_shortest_paths(A: Matrix, source: int) -> Vector:
     """Return the number of shortest paths from `source` to each vertex.
 
-    `LimitExceeded` if a count does not fit FP64, 1.8e308 or more.
-
     Parameters
     ----------
     A, source
@@ -145,6 +143,11 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     Vector, (n,), FP64
         1 at the source; no entry at a vertex that cannot be reached. Counts are exact up to
         2**53 and rounded, never wrapped, beyond.
+
+    Raises
+    ------
+    LimitExceeded
+        If a count does not fit FP64, 1.8e308 or more.
 
     Notes
     -----
@@ -182,8 +185,6 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     """Return each vertex's distance in edges from each of some vertices.
 
-    `DomainMismatch` if the sources are a set, which does not say which row belongs to which source.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -195,6 +196,11 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     Matrix, (k, n), INT32
         Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source, no entry at a
         vertex that cannot be reached.
+
+    Raises
+    ------
+    DomainMismatch
+        If the sources are a set, which does not say which row belongs to which source.
 
     Notes
     -----

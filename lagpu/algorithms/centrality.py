@@ -34,8 +34,6 @@ def closeness_centrality(
 ) -> Vector:
     """Return the reciprocal of the mean distance to each vertex.
 
-    `InvalidValue` if a length is negative, or as `bellman_ford` refuses it.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -51,6 +49,11 @@ def closeness_centrality(
     Vector, (n,), FP64
         ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
         does or the sum is 0; an entry for each requested vertex.
+
+    Raises
+    ------
+    InvalidValue
+        If a length is negative, or as `bellman_ford` refuses it.
 
     Notes
     -----
@@ -79,8 +82,6 @@ def harmonic_centrality(
 ) -> Vector:
     """Return the sum of the reciprocals of the distances to each vertex.
 
-    `InvalidValue` as `closeness_centrality`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -96,6 +97,11 @@ def harmonic_centrality(
     Vector, (n,), FP64
         ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each
         requested vertex.
+
+    Raises
+    ------
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -152,8 +158,6 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
 def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     """Return the distance from each vertex to the vertex farthest from it.
 
-    `NoPath` if one of them does not reach every vertex; `InvalidValue` as `closeness_centrality`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -166,6 +170,13 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     -------
     Vector, (n,), INT32; with lengths INT64, or FP64 if they are floats
         An entry for each requested vertex.
+
+    Raises
+    ------
+    NoPath
+        If one of them does not reach every vertex.
+    InvalidValue
+        As `closeness_centrality`.
 
     Notes
     -----
@@ -195,9 +206,6 @@ def _kind(A: Matrix, weight: bool) -> DType:
 def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the largest distance between two vertices.
 
-    `NoPath` if some vertex does not reach another one; `InvalidValue` if there is no vertex, or as
-    `closeness_centrality`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -209,6 +217,13 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     -------
     int, or float if the lengths are floats
         The largest eccentricity; of float lengths up to a few roundings, as the bounds have some.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue
+        If there is no vertex, or as `closeness_centrality`.
 
     Notes
     -----
@@ -248,8 +263,6 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
 def radius(A: Matrix, *, weight: bool = False) -> int | float:
     """Return the least distance from a vertex to the vertex farthest from it.
 
-    `NoPath`, `InvalidValue` as `diameter`; the searches are those of `eccentricity`.
-
     Parameters
     ----------
     A, weight
@@ -259,6 +272,11 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
     -------
     int, or float if the lengths are floats
         The least eccentricity.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -272,8 +290,6 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 def center(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is nearest.
 
-    `NoPath`, `InvalidValue` as `diameter`; the searches are those of `eccentricity`.
-
     Parameters
     ----------
     A, weight
@@ -283,6 +299,11 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
     -------
     Vector, (n,), BOOL
         True where the eccentricity is the radius; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -296,8 +317,6 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
     """Return the vertices from which the farthest one is farthest.
 
-    `NoPath`, `InvalidValue` as `diameter`; the searches are those of `eccentricity`.
-
     Parameters
     ----------
     A, weight
@@ -307,6 +326,11 @@ def periphery(A: Matrix, *, weight: bool = False) -> Vector:
     -------
     Vector, (n,), BOOL
         True where the eccentricity is the diameter; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath, InvalidValue
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -421,9 +445,6 @@ def pagerank(
 ) -> Vector:  # fmt: skip
     """Return the PageRank of each vertex.
 
-    `NotConverged` if `max_iter` iterations are not enough; `InvalidValue` if a weight is negative,
-    NaN or infinite, or the weights of an argument have the sum 0.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -449,6 +470,13 @@ def pagerank(
     -------
     Vector, (n,), FP64
         Full; the ranks have the sum 1, less what is lost.
+
+    Raises
+    ------
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        If a weight is negative, NaN or infinite, or the weights of an argument have the sum 0.
 
     Notes
     -----
@@ -597,9 +625,6 @@ def eigenvector_centrality(
 ) -> Vector:  # fmt: skip
     """Return the eigenvector centrality of each vertex: neighbours' centralities add up.
 
-    `NotConverged` if `max_iter` iterations are not enough; `InvalidValue` as `pagerank`, but
-    weights may be negative.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -617,6 +642,13 @@ def eigenvector_centrality(
     -------
     Vector, (n,), FP64
         Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
+
+    Raises
+    ------
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        As `pagerank`; weights may be negative.
 
     Notes
     -----
@@ -656,9 +688,6 @@ def katz_centrality(
 ) -> Vector:  # fmt: skip
     """Return the Katz centrality of each vertex: walks to it, each edge damping by alpha.
 
-    `NotConverged` if `max_iter` iterations are not enough, or alpha is too large; `InvalidValue` as
-    `eigenvector_centrality`.
-
     Parameters
     ----------
     A, max_iter, tol, weight
@@ -676,6 +705,13 @@ def katz_centrality(
     -------
     Vector, (n,), FP64
         Full: ``x = alpha x (+.*) A + beta``.
+
+    Raises
+    ------
+    NotConverged
+        If `max_iter` iterations are not enough, or alpha is too large.
+    InvalidValue
+        As `eigenvector_centrality`.
 
     Notes
     -----
@@ -723,9 +759,6 @@ def hits(
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """Return hubs, which lead to good authorities, and authorities, to which good hubs lead.
 
-    `NotConverged` if `max_iter` iterations are not enough; `InvalidValue` if there is no edge; or
-    as `pagerank`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -746,6 +779,13 @@ def hits(
     -------
     hubs, authorities : Vector, (n,), FP64
         Full: the singular vectors of the largest singular value.
+
+    Raises
+    ------
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        If there is no edge; or as `pagerank`.
 
     Notes
     -----

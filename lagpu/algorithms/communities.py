@@ -26,8 +26,6 @@ _ROUNDED = 1e-9  # of a vertex' weight: a gain that may be due to rounding
 def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Vector]:
     """Return the quotient graph: a vertex for each label, joined as the vertices of the labels are.
 
-    `InvalidValue` if a vertex has no label; `UnknownOperator` if there is no such monoid.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -43,6 +41,13 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
         label are on the diagonal. True counts 1.
     names : Vector, (k,)
         The label of each vertex of the quotient, rising.
+
+    Raises
+    ------
+    InvalidValue
+        If a vertex has no label.
+    UnknownOperator
+        If there is no such monoid.
 
     Notes
     -----
@@ -84,8 +89,6 @@ def modularity(
 ) -> float:  # fmt: skip
     """Return by how much more weight lies within communities than edges at random would have there.
 
-    `InvalidValue` if a weight is NaN or infinite, they sum to 0, or a vertex has no label.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -104,6 +107,11 @@ def modularity(
     -------
     float
         For ``resolution=1`` less than 1; 0 if all is one community.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is NaN or infinite, they sum to 0, or a vertex has no label.
 
     Notes
     -----
@@ -159,9 +167,6 @@ def louvain(
 ) -> Vector:  # fmt: skip
     """Return communities of large modularity.
 
-    `InvalidValue` if an entry has no reverse of the same value, or a weight is negative, NaN or
-    infinite.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -181,6 +186,11 @@ def louvain(
     Vector, (n,), INT32, or INT64 if n > 2**31
         The least vertex of each vertex's community. The same on every backend for one seed, if sums
         of weights are exact.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry has no reverse of the same value, or a weight is negative, NaN or infinite.
 
     Notes
     -----
@@ -294,8 +304,6 @@ def label_propagation(
 ) -> Vector:
     """Return communities in which most neighbours of a vertex have its label.
 
-    `InvalidValue` if a weight is NaN or infinite, or a vertex has no colour.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -314,6 +322,11 @@ def label_propagation(
     Vector, (n,), INT32, or INT64 if n > 2**31
         Labels, each the number of a vertex that had it first. The same on every backend, if sums of
         weights are exact.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is NaN or infinite, or a vertex has no colour.
 
     Notes
     -----

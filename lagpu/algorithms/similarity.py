@@ -24,8 +24,6 @@ KINDS = (
 def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix:
     """Return how similar the neighbours of pairs of vertices are.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -45,6 +43,11 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     -------
     Matrix, (n, n), FP64
         An entry for each pair, 0 if nothing is common.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -154,8 +157,6 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 def overall_reciprocity(A: Matrix) -> float:
     """Return the share of all edges that have a reverse; a self-loop has none.
 
-    `InvalidValue` if there is no edge.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -165,6 +166,11 @@ def overall_reciprocity(A: Matrix) -> float:
     -------
     float
         0 to 1.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no edge.
 
     Examples
     --------
@@ -185,9 +191,6 @@ def overall_reciprocity(A: Matrix) -> float:
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
     """Return the Laplacian matrix ``D - A``, or ``D**-1/2 (D - A) D**-1/2``.
 
-    `InvalidValue` if a weight is NaN or infinite, or the sum of a row is negative where its root is
-    needed.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -202,6 +205,11 @@ def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False
     -------
     Matrix, (n, n), FP64
         D has the sums of the rows of `A` on its diagonal.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is NaN or infinite, or the sum of a row is negative where its root is needed.
 
     Notes
     -----

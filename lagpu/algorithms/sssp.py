@@ -33,8 +33,6 @@ def sssp(
 ) -> Vector:  # fmt: skip
     """Return each vertex's distance from `source` over the weights of `A`.
 
-    `CycleFound`, `InvalidValue` as `bellman_ford` and `delta_stepping`.
-
     Parameters
     ----------
     A, source, limit, target
@@ -47,6 +45,11 @@ def sssp(
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
         As `bellman_ford` returns it.
+
+    Raises
+    ------
+    CycleFound, InvalidValue
+        As `bellman_ford` and `delta_stepping`.
 
     Examples
     --------
@@ -66,11 +69,6 @@ def bellman_ford(
 ) -> Vector:
     """Return each vertex's distance from `source`; weights may be negative, but not cycles.
 
-    `CycleFound` if a cycle of negative length can be reached, or a cycle that rounding makes
-    negative; the error has the vertices as ``cycle``; `InvalidValue` if a weight is NaN or
-    infinite, integer lengths may exceed 64 bits, or there is a limit or a target and a weight is
-    negative.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -87,6 +85,15 @@ def bellman_ford(
     Vector, (n,), INT64, or FP64 if the weights are floats
         0 at the source; a vertex that cannot be reached, or is beyond the limit or farther than the
         target, has no entry.
+
+    Raises
+    ------
+    CycleFound
+        If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
+        error has the vertices as ``cycle``.
+    InvalidValue
+        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit or a
+        target and a weight is negative.
 
     Notes
     -----
@@ -139,8 +146,6 @@ def bellman_ford(
 def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source`, the nearest vertices first.
 
-    `InvalidValue` if a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
-
     Parameters
     ----------
     A, source
@@ -153,6 +158,11 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
         As `bellman_ford` returns it.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is negative, NaN or infinite, or integer lengths may exceed 64 bits.
 
     Notes
     -----
@@ -207,9 +217,6 @@ def sssp_parents(
 ) -> tuple[Vector, Vector]:  # fmt: skip
     """Return distances and parents of a tree of shortest paths from `source` over the weights.
 
-    `CycleFound` as `sssp`; `InvalidValue` as `sssp`; or if negative lengths are rounded so that no
-    path is as long as its distance.
-
     Parameters
     ----------
     A, source, delta, limit, target
@@ -222,6 +229,13 @@ def sssp_parents(
     parents : Vector, (n,), INT32, or INT64 if n > 2**31
         The vertex before each vertex on a shortest path, of these one with fewest edges; a source
         is its own parent. Exactly the vertices with a distance have one.
+
+    Raises
+    ------
+    CycleFound
+        As `sssp`.
+    InvalidValue
+        As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
 
     Notes
     -----
@@ -257,9 +271,11 @@ def sssp_parents(
 
 
 def tight_edges(A: Matrix, distances: Vector) -> Matrix:
-    """Return True for each edge on a shortest path: its length is the distances' difference."""
-    # Vertices without a distance get numbers that no sum equals, so that all patterns are that of
-    # `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
+    """Return True for each edge on a shortest path: its length is the distances' difference.
+
+    Vertices without a distance get numbers that no sum equals, so that all patterns are that of
+    `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
+    """
     ends = []
     for op, none in (("first", 2**62), ("second", -(2**62))):
         far = math.nan if distances.dtype.is_float else none
@@ -274,8 +290,6 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
 def path_weight(A: Matrix, path: Any) -> int | float:
     """Return the length of a path over the weights of `A`.
 
-    `NoPath` if there is no edge between two consecutive vertices.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -288,6 +302,11 @@ def path_weight(A: Matrix, path: Any) -> int | float:
     int, or float if the weights are floats
         The sum from the first edge to the last one, rounded as in `sssp`; 0 for fewer than two
         vertices.
+
+    Raises
+    ------
+    NoPath
+        If there is no edge between two consecutive vertices.
 
     Notes
     -----
@@ -319,9 +338,6 @@ def path_weight(A: Matrix, path: Any) -> int | float:
 def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
     """Return the vertices of a cycle of negative length, or None if there is none.
 
-    `CycleFound` if rounding makes a cycle negative whose length is 0 or more; `InvalidValue` as
-    `bellman_ford`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -334,6 +350,13 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
     list of int, or None
         Each vertex once; an edge leads from the last one to the first. A negative self-loop is a
         cycle of one vertex.
+
+    Raises
+    ------
+    CycleFound
+        If rounding makes a cycle negative whose length is 0 or more.
+    InvalidValue
+        As `bellman_ford`.
 
     Notes
     -----
@@ -360,8 +383,6 @@ def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
 def floyd_warshall(A: Matrix) -> Matrix:
     """Return the distance between each two vertices; for small graphs.
 
-    `CycleFound` if there is a cycle of negative length; `InvalidValue` as `bellman_ford`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -371,6 +392,13 @@ def floyd_warshall(A: Matrix) -> Matrix:
     -------
     Matrix, (n, n), INT64, or FP64 if the weights are floats
         Entry (i, j) is the distance from i to j, 0 on the diagonal; no entry without a path.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle of negative length.
+    InvalidValue
+        As `bellman_ford`.
 
     Notes
     -----
@@ -501,10 +529,6 @@ def shortest_path(
 ) -> list[int]:
     """Return the vertices of a shortest path, `source` and `target` included.
 
-    `NoPath` if there is no path; `InvalidValue` if there is a method although there are weights,
-    which always take one search; and as `sssp_parents`; `CycleFound` if a cycle of negative length
-    can be reached.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -522,6 +546,16 @@ def shortest_path(
     list of int
         One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
         the target.
+
+    Raises
+    ------
+    NoPath
+        If there is no path.
+    InvalidValue
+        If there is a method although there are weights, which always take one search; and as
+        `sssp_parents`.
+    CycleFound
+        If a cycle of negative length can be reached.
 
     Notes
     -----

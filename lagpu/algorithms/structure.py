@@ -243,8 +243,10 @@ def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
 
 
 def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
-    """Return the vertices of a cycle along the edges parent -> child, or an empty list."""
-    # `parents` has -1 where there is none.
+    """Return the vertices of a cycle along the edges parent -> child, or an empty list.
+
+    `parents` has -1 where there is none.
+    """
     n = len(parents)  # after k rounds `jump` leads 2**k parents up: at last onto a cycle, or to n
     jump = np.append(np.where(parents < 0, n, parents), n)
     for _ in range(n.bit_length()):
@@ -271,8 +273,6 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
-    `CycleFound` if there is a cycle; its vertices are the attribute ``cycle`` of the error.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -281,6 +281,11 @@ def topological_levels(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT32
         Full; an edge leads to a higher level, and level 0 has no edge in.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
 
     Notes
     -----
@@ -314,8 +319,6 @@ def topological_levels(A: Matrix) -> Vector:
 def topological_order(A: Matrix) -> Vector:
     """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
-    `CycleFound` as `topological_levels`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -324,6 +327,11 @@ def topological_order(A: Matrix) -> Vector:
     -------
     Vector, (n,), INT64
         Entry k is the k-th vertex, sorted by level and then by number.
+
+    Raises
+    ------
+    CycleFound
+        As `topological_levels`.
 
     Examples
     --------
@@ -436,8 +444,6 @@ def _edges_between(A: Matrix) -> Matrix:
 def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = None) -> Vector:
     """Return a set of vertices that no edge joins, and that no vertex can be added to.
 
-    `InvalidValue` if an edge joins two of `nodes`.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -451,6 +457,11 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     -------
     Vector, (n,), BOOL
         True at the members; no entry elsewhere. The same on every backend for one seed.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge joins two of `nodes`.
 
     Notes
     -----
@@ -521,8 +532,6 @@ _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 def triangle_count(A: Matrix) -> int:
     """Return the number of triangles of an undirected graph.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -533,6 +542,11 @@ def triangle_count(A: Matrix) -> int:
     -------
     int
         0 or more.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -552,8 +566,6 @@ def triangle_count(A: Matrix) -> int:
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -565,6 +577,11 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), INT64
         An entry for each requested vertex.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Examples
     --------
@@ -581,8 +598,6 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
 def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     """Return the share of joined pairs among the neighbours of each vertex.
 
-    `InvalidValue` if weights are NaN or infinite, or none is above 0.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -598,6 +613,11 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     -------
     Vector, (n,), FP64
         An entry for each requested vertex; 0 where there are fewer than two neighbours.
+
+    Raises
+    ------
+    InvalidValue
+        If weights are NaN or infinite, or none is above 0.
 
     Notes
     -----
@@ -650,8 +670,6 @@ def average_clustering(
 ) -> float:
     """Return the mean clustering coefficient of vertices.
 
-    `InvalidValue` as `clustering`.
-
     Parameters
     ----------
     A, nodes, weight
@@ -663,6 +681,11 @@ def average_clustering(
     -------
     float
         0 to 1; 0 if no vertex counts.
+
+    Raises
+    ------
+    InvalidValue
+        As `clustering`.
 
     Examples
     --------
@@ -714,8 +737,6 @@ def transitivity(A: Matrix) -> float:
 def triangle_centrality(A: Matrix) -> Vector:
     """Return the share of all triangles around each vertex: its own, and those of its neighbours.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -726,6 +747,11 @@ def triangle_centrality(A: Matrix) -> Vector:
     Vector, (n,), FP64
         Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
         neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -757,8 +783,6 @@ def triangle_centrality(A: Matrix) -> Vector:
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of squares among those that the neighbours of each vertex could close.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -770,6 +794,11 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     -------
     Vector, (n,), FP64
         An entry for each requested vertex; 0 where no square is possible.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----

@@ -30,8 +30,6 @@ Array = np.ndarray[Any, Any]
 def k_truss(A: Matrix, k: int) -> Matrix:
     """Return the k-truss: the largest subgraph with each edge in k - 2 or more of its triangles.
 
-    `InvalidValue` if an edge has no reverse.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -44,6 +42,11 @@ def k_truss(A: Matrix, k: int) -> Matrix:
     -------
     Matrix, (n, n)
         The entries of `A` that are in the truss.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge has no reverse.
 
     Notes
     -----
@@ -105,8 +108,6 @@ def ego_graph(
 ) -> Matrix:  # fmt: skip
     """Return the subgraph of the vertices near one vertex.
 
-    `InvalidValue` if a length is negative.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -126,6 +127,11 @@ def ego_graph(
     -------
     Matrix, (n, n)
         The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
+
+    Raises
+    ------
+    InvalidValue
+        If a length is negative.
 
     Notes
     -----
@@ -241,8 +247,6 @@ def _rank(values: Array) -> Array:
 def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     """Return a spanning tree of least weight of each component of an undirected graph.
 
-    `InvalidValue` if an entry has no reverse of the same value, or is NaN.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -256,6 +260,11 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     Matrix, (n, n)
         The entries of `A` that are in the forest. Of edges of one weight the first in the order of
         rows is preferred, so there is one answer.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----
@@ -316,8 +325,6 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
 def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = None) -> Vector:
     """Return edges without a common end, to which no edge can be added.
 
-    `InvalidValue` if for "weight" an entry has no reverse of the same value, or is NaN.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -334,6 +341,11 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     Vector, (n,), INT32, or INT64 if n > 2**31
         The other end of each vertex's edge; no entry if it has none. The same on every backend for
         one seed.
+
+    Raises
+    ------
+    InvalidValue
+        If for "weight" an entry has no reverse of the same value, or is NaN.
 
     Notes
     -----

@@ -117,9 +117,11 @@ class Bench:
         self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
 
     def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
-        """Ask the prepared question after a warm-up, until the runs took some seconds."""
-        # A warm-up that takes so long is the only run; on a device, where it compiles kernels, if
-        # it takes a third of the limit, the seconds of the whole call, without compiling.
+        """Ask the prepared question after a warm-up, until the runs took some seconds.
+
+        A warm-up that takes so long is the only run; on a device, where it compiles kernels, if it
+        takes a third of the limit, the seconds of the whole call, without compiling.
+        """
         assert self._asked is not None
         place, (run, read) = self._place, self._asked
         compiled = _compile_ms(place)

@@ -119,8 +119,10 @@ class Span:
 
     @property
     def together_ms(self) -> float:
-        """Milliseconds of one kernel of all devices, from when the last of them is ready for it."""
-        # The kernels end together, at their last barrier, so it is the least of their times.
+        """Milliseconds of one kernel of all devices, from when the last of them is ready for it.
+
+        The kernels end together, at their last barrier, so it is the least of their times.
+        """
         return float(min(timer.elapsed_ms for timer in self._launched))
 
 
@@ -158,9 +160,10 @@ class Clock:
         self, once: Callable[[Callable[[], Result]], tuple[float, Result]],
         search: Callable[[], Result], repeats: int | None = None, enough_ms: float | None = None,
     ) -> tuple[list[float], Result]:  # fmt: skip
-        """Run a search by `wall` or `queued` several times."""
-        # Return the time of each run, of several processes that of the slowest, and the last
-        # result.
+        """Run a search by `wall` or `queued` several times.
+
+        Return the time of each run, of several processes that of the slowest, and the last result.
+        """
         times: list[float] = []
         repeats = self._repeats if repeats is None else repeats
         enough_ms = self._enough_ms if enough_ms is None else enough_ms

@@ -99,9 +99,11 @@ class Tested:
     def prove(
         self, output: str, indices: Array, values: Array, levels_of: Run | None = None
     ) -> str:
-        """Return why the result of the last root is not proved, or an empty string."""
-        # The proof of path counts proves what ``levels_of(root)`` returns too; without it the
-        # checker searches, which takes much longer on large graphs.
+        """Return why the result of the last root is not proved, or an empty string.
+
+        The proof of path counts proves what ``levels_of(root)`` returns too; without it the checker
+        searches, which takes much longer on large graphs.
+        """
         root, result = self.roots[-1], (indices, values)
 
         def proof() -> None:

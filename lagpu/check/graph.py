@@ -351,11 +351,13 @@ class Slices:
 
     @property
     def symmetric(self) -> bool:
-        """Whether each edge is there in both directions."""
-        # Edges up less edges down, each pair of vertices as a number that looks random, are 0
-        # modulo 2**64; with other edges they are so with a chance of about 2**-64, since the
-        # numbers differ from call to call. No edge is there twice. Source: Clarke and others 2003
-        # (sums of hashes as fingerprints of multisets).
+        """Whether each edge is there in both directions.
+
+        Edges up less edges down, each pair of vertices as a number that looks random, are 0 modulo
+        2**64; with other edges they are so with a chance of about 2**-64, since the numbers differ
+        from call to call. No edge is there twice.
+        Source: Clarke and others 2003 (sums of hashes as fingerprints of multisets).
+        """
         if self.known_symmetric is None:
             keys = self.gather(lambda _: (np.array([secrets.randbits(64)], np.uint64),))
             key = int(keys[0][0][0])  # of one process, so that all have the same

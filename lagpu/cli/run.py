@@ -301,9 +301,11 @@ class Search(Command):
         return (self.begin.start("bfs", names),)
 
     def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
-        """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced."""
-        # A traced search that is fused runs another variant of the timed one's kernel: one that
-        # logs; or the same one, if that has no such variant.
+        """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
+
+        A traced search that is fused runs another variant of the timed one's kernel: one that logs;
+        or the same one, if that has no such variant.
+        """
         self.timed(A, start)
         result, ms = self.timed(A, start)
         with trace() as cold:

@@ -197,9 +197,11 @@ class Lockstep(Observer):
 
     # ---- statements
     def execute(self, statement: ops.Statement) -> None:
-        """See `Backend`."""
-        # If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
-        # backends do too: then the candidates of `any` are known.
+        """See `Backend`.
+
+        If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
+        backends do too: then the candidates of `any` are known.
+        """
         if _is_made_for_any(statement):
             out, desc, _, dtype = statement
             made = self.matrix(dtype, out.shape)

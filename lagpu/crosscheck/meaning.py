@@ -126,9 +126,11 @@ class Terms(NamedTuple):
 
 
 def terms(operation: Any, wanted: Array, result: DType, nrows: int = 0) -> Terms:
-    """Return the candidates of an operation at some rising indices of its result."""
-    # The operation may be `Triplets`; operands are `Entries` and `HostMatrix`. `result` is the type
-    # of the result before it is written, `nrows` its rows; 0 for a vector or a number.
+    """Return the candidates of an operation at some rising indices of its result.
+
+    The operation may be `Triplets`; operands are `Entries` and `HostMatrix`. `result` is the type
+    of the result before it is written, `nrows` its rows; 0 for a vector or a number.
+    """
     found = _terms(operation, wanted, nrows)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
@@ -176,9 +178,11 @@ def _there(found: Lookup) -> Terms:
 
 
 def _products(operation: ops.Multiply | ops.MultiplySelection, wanted: Array, nrows: int) -> Terms:
-    """Return the products ``x[i, k] (x) y[k, j]`` of each result."""
-    # All products are formed, from each entry of the operand and its row of the matrix, and the
-    # wanted ones kept: so a frontier costs only its own entries.
+    """Return the products ``x[i, k] (x) y[k, j]`` of each result.
+
+    All products are formed, from each entry of the operand and its row of the matrix, and the
+    wanted ones kept: so a frontier costs only its own entries.
+    """
     product, operand = operation.product, operation.operand
     if isinstance(operation, ops.Multiply):
         matrix, operand = operation.matrix, operand.entries(operation.transposed)

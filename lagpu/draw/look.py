@@ -359,15 +359,19 @@ def legend(place: Any, kinds: Sequence[Kind], loc: str, columns: int = 1, **more
 def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
     """Write a picture to a file; in an SVG text stays text, and equal pictures are equal files.
 
-    `InvalidValue` if Matplotlib does not know the format, or the file cannot be written;
-    `FileMissing` if the file's folder does not exist.
-
     Parameters
     ----------
     picture : Axes or Figure
         The result of a function of `lagpu.viz`.
     path : path
         The file; the suffix decides the format: ``.svg``, ``.pdf``, ``.png``.
+
+    Raises
+    ------
+    InvalidValue
+        If Matplotlib does not know the format, or the file cannot be written.
+    FileMissing
+        If the file's folder does not exist.
     """
     figure: Any = picture if hasattr(picture, "savefig") else picture.get_figure()
     suffix = Path(path).suffix.removeprefix(".").lower()

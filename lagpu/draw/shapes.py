@@ -86,9 +86,11 @@ class Cells:
         self, canvas: Canvas, rows: Array, cols: Array, front: Array | None = None,
         kept: Array | None = None, *, by_rows: bool = True,
     ) -> Array:  # fmt: skip
-        """Draw a matrix's entries as squares; return which of them a product uses, (nvals,)."""
-        # `front` is where the product's vector has entries, along the rows or, without `by_rows`,
-        # the columns; `kept` is what the mask keeps of the result.
+        """Draw a matrix's entries as squares; return which of them a product uses, (nvals,).
+
+        `front` is where the product's vector has entries, along the rows or, without `by_rows`,
+        the columns; `kept` is what the mask keeps of the result.
+        """
         dropped = used = np.zeros(len(rows), bool)
         if front is not None:
             dropped, used = dropped_and_used(
@@ -127,9 +129,11 @@ class Cells:
 def dropped_and_used(
     begins: Array, ends: Array, front: Array, kept: Array | None
 ) -> tuple[Array, Array]:
-    """Return the entries that a product multiplies: those the mask drops, and those it keeps."""
-    # `begins` and `ends` are the indices of each entry in the vector and in the result; `front` is
-    # where the vector has entries, `kept` what the mask keeps. Both arrays are BOOL, (nvals,).
+    """Return the entries that a product multiplies: those the mask drops, and those it keeps.
+
+    `begins` and `ends` are the indices of each entry in the vector and in the result; `front` is
+    where the vector has entries, `kept` what the mask keeps. Both arrays are BOOL, (nvals,).
+    """
     multiplied = front[begins]
     kept_ends = np.ones(len(ends), bool) if kept is None else kept[ends]
     return multiplied & ~kept_ends, multiplied & kept_ends

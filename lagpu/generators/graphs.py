@@ -30,7 +30,12 @@ _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
     """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
 
-    There is at least one row and one column; `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    rows, cols : int
+        Shape of the grid, each at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
     """
     u, v = grid_links("grid2d", rows, cols, backend)
     return undirected(u, v, rows * cols).matrix(backend)
@@ -47,9 +52,16 @@ def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, 
 
 
 def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the path 0, 1, ..., n - 1, n >= 1; if `directed`, only the edges i -> i + 1.
+    """Return the path 0, 1, ..., n - 1.
 
-    `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    directed : bool
+        Only the edges i -> i + 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
     """
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -57,9 +69,16 @@ def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
 
 def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the cycle 0, 1, ..., n - 1, 0, n >= 3; if `directed`, only the edges in this order.
+    """Return the cycle 0, 1, ..., n - 1, 0.
 
-    `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 3.
+    directed : bool
+        Only the edges i -> i + 1 and n - 1 -> 0.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
     """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -67,9 +86,14 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
-    """Return the star of n >= 1 vertices whose centre is vertex 0.
+    """Return the star whose centre is vertex 0.
 
-    `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
     """
     require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
@@ -77,9 +101,14 @@ def star(n: int, *, backend: Place = None) -> Matrix:
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
-    """Return the complete graph of n >= 1 vertices, each joined to every other.
+    """Return the complete graph, in which every vertex is joined to every other.
 
-    There are ``n * (n - 1)`` entries; `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
     """
     degree = count("complete", "n", n, 1) - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
@@ -94,10 +123,18 @@ def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:
 
 
 def mycielskian(k: int, *, backend: Place = None) -> Matrix:
-    """Return Mycielski's triangle-free graph of chromatic number k >= 2, which is one edge for 2.
+    """Return Mycielski's triangle-free graph of chromatic number k.
 
-    There are ``3 * 2**(k - 2) - 1`` vertices, as in ``mycielskianK`` of the SuiteSparse collection;
-    `backend` and the errors are those of `kronecker`.
+    Parameters
+    ----------
+    k : int
+        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+
+    Notes
+    -----
+    Sizes equal those of ``mycielskianK`` in the SuiteSparse collection.
     Source: Mycielski 1955, Sur le coloriage des graphes.
     """
     n, m = 2, 1
@@ -121,8 +158,6 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     specification (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation.
     Self-loops and repeated edges are dropped, as kernel 1 of the specification may, so the graph
     has fewer edges; the order of edge tuples, which the specification shuffles, has no meaning.
-    `InvalidValue` if a number is out of range; `OutOfMemory` if the graph does not fit; raised
-    before anything is allocated.
 
     Parameters
     ----------
@@ -134,6 +169,13 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
         The same seed gives the same graph.
     backend : str or Backend, optional
         Where the matrix will live.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is out of range.
+    OutOfMemory
+        If the graph does not fit; raised before anything is allocated.
 
     Notes
     -----
@@ -147,7 +189,13 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 
-    Arguments, result and errors are those of `kronecker`.
+    Parameters
+    ----------
+    scale, edge_factor, seed, backend
+        As in `kronecker`, with the same result and errors.
+
+    Notes
+    -----
     Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
     return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
@@ -156,8 +204,16 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a directed graph of exactly m edges, every such set of edges with equal chance.
 
-    It has n vertices and no self-loops, ``0 <= m <= n (n - 1)``; `seed`, `backend` and the errors
-    are those of `kronecker`. The model G(n, m) of Erdos and Renyi 1959.
+    Parameters
+    ----------
+    n, m : int
+        Vertices and edges, 0 <= m <= n (n - 1).
+    seed, backend
+        As in `kronecker`, with the same errors.
+
+    Notes
+    -----
+    The model G(n, m) of Erdos and Renyi 1959. The matrix has no self-loops.
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)

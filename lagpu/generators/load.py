@@ -97,9 +97,6 @@ def from_spec(
 ) -> Matrix:
     """Return the graph that a text specifies.
 
-    `InvalidValue` if there is no such kind of graph, or its numbers are wrong; the message lists
-    the kinds; `OutOfMemory` if the graph does not fit.
-
     Parameters
     ----------
     text : str
@@ -108,6 +105,13 @@ def from_spec(
         The seed of a random graph; by default that of the generator.
     backend : str or Backend, optional
         Where the matrix will live.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
+    OutOfMemory
+        If the graph does not fit.
     """
     name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)
@@ -128,9 +132,11 @@ def load(
     graph: str, backend: str | Backend, *, directed: bool | None = None, seed: int | None = None,
     dup_op: str | None = None, renumber: bool = False,
 ) -> Matrix:  # fmt: skip
-    """Return the graph in a file, or the generated graph of a text such as ``kron:16``."""
-    # `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and
-    # `renumber` lets vertices of a file have any ids, which are left out.
+    """Return the graph in a file, or the generated graph of a text such as ``kron:16``.
+
+    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and
+    `renumber` lets vertices of a file have any ids, which are left out.
+    """
     if is_spec(graph):
         return from_spec(graph, seed=seed, backend=backend)
     if renumber:

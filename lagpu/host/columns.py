@@ -40,9 +40,11 @@ def shares_for(entries: int, free: int) -> int:
 
 
 def keeps(entries: int, free: int, kept: int) -> bool:
-    """Whether keeping entries in `kept` bytes is better than making them again for each share."""
-    # Less memory is free then, so there are more shares. Up to twice as many pay, if reading
-    # entries again takes less than half of the time of making them.
+    """Whether keeping entries in `kept` bytes is better than making them again for each share.
+
+    Less memory is free then, so there are more shares. Up to twice as many pay, if reading entries
+    again takes less than half of the time of making them.
+    """
     if free < kept:
         return False
     shares = shares_for(entries, free - kept)
@@ -57,9 +59,11 @@ def even_ends(ncols: int, shares: int) -> list[int]:
 def sorted_columns(
     xp: Any, drawn: Callable[[], Iterable[Entries]], ends: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return column pointers, INT64, and rows, INT32, of the distinct entries, all rising."""
-    # `drawn` yields (rows, columns, which of them there are, or True), and is called once for each
-    # share of the columns; shares are sorted one by one, and begin and end at `ends`.
+    """Return column pointers, INT64, and rows, INT32, of the distinct entries, all rising.
+
+    `drawn` yields (rows, columns, which of them there are, or True), and is called once for each
+    share of the columns; shares are sorted one by one, and begin and end at `ends`.
+    """
     pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):
         keys = _keys(xp, drawn(), first, last, ncols)
@@ -95,9 +99,11 @@ def listed(ptr: Array, at: Array) -> tuple[Array, Array]:
 
 # ---- Distinct numbers of an array, by sorting.
 def distinct(values: Array) -> Array:
-    """Return each number of an array of integers once, in ascending order."""
-    # `numpy.unique` does the same with a hash table: for two million numbers it took 70 times as
-    # long (NumPy 2.5, 2026-11-22).
+    """Return each number of an array of integers once, in ascending order.
+
+    `numpy.unique` does the same with a hash table: for two million numbers it took 70 times as long
+    (NumPy 2.5, 2026-11-22).
+    """
     ordered = np.sort(values, axis=None)
     return ordered[_first(np, ordered)]
 

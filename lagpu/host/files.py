@@ -32,10 +32,12 @@ def nowhere() -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file without a name, and put it in the place of `path` at the end."""
-    # So a process that is killed leaves nothing behind; where the file system has no files without
-    # a name, it leaves a hidden one. A link stays a link; a pipe or a device, such as
-    # ``/dev/stdout``, is written to directly. `OSError` if the file cannot be written.
+    """Open a temporary file without a name, and put it in the place of `path` at the end.
+
+    So a process that is killed leaves nothing behind; where the file system has no files without
+    a name, it leaves a hidden one. A link stays a link; a pipe or a device, such as
+    ``/dev/stdout``, is written to directly. `OSError` if the file cannot be written.
+    """
     if _elsewhere:
         import tempfile  # takes long to import
 
@@ -158,9 +160,11 @@ class NotPrivate(Exception):
 
 
 def folder(path: Path) -> Path:
-    """Return a folder with its links resolved, made with mode 0700 if it is missing."""
-    # `NotPrivate` if another user or group may write it, or may replace a folder above it, whose
-    # group is trusted; `OSError` if it cannot be made, or is no folder.
+    """Return a folder with its links resolved, made with mode 0700 if it is missing.
+
+    `NotPrivate` if another user or group may write it, or may replace a folder above it, whose
+    group is trusted; `OSError` if it cannot be made, or is no folder.
+    """
     found = Path(os.path.realpath(path))
     _make(found)
     _require_own(found, found.stat(), f"run `chmod 700 {found}` if you trust what it holds")

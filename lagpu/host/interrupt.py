@@ -184,17 +184,21 @@ def _in_main_thread() -> bool:
 
 
 def listen() -> None:
-    """Have interrupts heard from now on, also where a block of another thread wants to know."""
-    # Only the main thread can do this, and a program that has a file for signals keeps it.
+    """Have interrupts heard from now on, also where a block of another thread wants to know.
+
+    Only the main thread can do this, and a program that has a file for signals keeps it.
+    """
     if _in_main_thread() and _watcher().attach():
         _watcher().detach()
 
 
 @contextmanager
 def on_interrupt(listener: Callable[[], object]) -> Iterator[None]:
-    """Have a function called, by another thread, as soon as an interrupt comes in the block."""
-    # So it is called while the main thread is in a call of compiled code. In a block of another
-    # thread it is called if the main thread has called `listen`, or is in such a block itself.
+    """Have a function called, by another thread, as soon as an interrupt comes in the block.
+
+    So it is called while the main thread is in a call of compiled code. In a block of another
+    thread it is called if the main thread has called `listen`, or is in such a block itself.
+    """
     watcher = _watcher()
     with watcher.lock:
         watcher.report()  # the listener is not called for an interrupt that came before

@@ -62,11 +62,13 @@ def first_reports() -> Iterator[None]:
 
 
 def speaks(error: BaseException) -> bool:
-    """Return whether this process is the one that prints an error that ends its job."""
-    # Processes that can reach each other decide it together, within seconds. Before they can, the
-    # first one prints, and ends some seconds later: Open MPI's launcher may wait for ever if a
-    # process ends while another one joins. Another one waits until the launcher has had the time to
-    # end it too.
+    """Return whether this process is the one that prints an error that ends its job.
+
+    Processes that can reach each other decide it together, within seconds. Before they can, the
+    first one prints, and ends some seconds later: Open MPI's launcher may wait for ever if a
+    process ends while another one joins. Another one waits until the launcher has had the time to
+    end it too.
+    """
     if _deciders:
         return _deciders[-1](error)
     job = launched()
@@ -105,9 +107,11 @@ def end_together(
     decides: Callable[[BaseException], bool] | None = None,
     of_all: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Have an uncaught error printed by one process of the job."""
-    # `decides` informs the other processes that this one ends by an error, and returns whether it
-    # prints; `of_all` returns, after that, whether every process has such an error of its own.
+    """Have an uncaught error printed by one process of the job.
+
+    `decides` informs the other processes that this one ends by an error, and returns whether it
+    prints; `of_all` returns, after that, whether every process has such an error of its own.
+    """
     if decides is not None:
         _deciders[:], _of_all[:] = [decides], [of_all]
     if _hooked:

@@ -27,18 +27,22 @@ _V2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def available_bytes() -> int:
-    """Return the bytes that this process may still allocate without swapping."""
-    # That is the least of the machine's ``MemAvailable``, the bytes left in the control groups of
-    # this process, version 1 or 2, and the bytes left under its own limits (``ulimit -v``, ``-d``).
+    """Return the bytes that this process may still allocate without swapping.
+
+    That is the least of the machine's ``MemAvailable``, the bytes left in the control groups of
+    this process, version 1 or 2, and the bytes left under its own limits (``ulimit -v``, ``-d``).
+    """
     return min([_shared_bytes(), *_process_bytes()])
 
 
 def require(
     nbytes: int, what: str, remedy: str = "Use a smaller graph.", processes: int = 1
 ) -> None:
-    """Raise `OutOfMemory` if an allocation of so many bytes exceeds the free host memory."""
-    # If several `processes` of this machine are about to allocate as much, it must have the memory
-    # of all. The message is ``what: needs 12.4 GB, 9.1 GB free. remedy``.
+    """Raise `OutOfMemory` if an allocation of so many bytes exceeds the free host memory.
+
+    If several `processes` of this machine are about to allocate as much, it must have the memory of
+    all. The message is ``what: needs 12.4 GB, 9.1 GB free. remedy``.
+    """
     free = available_bytes()
     if nbytes <= free and processes > 1:
         nbytes, free = nbytes * processes, _shared_bytes()
@@ -48,8 +52,10 @@ def require(
 
 @contextmanager
 def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[None]:
-    """Turn a failed allocation of Python, NumPy or SciPy into `OutOfMemory` with its cause."""
-    # `require` refuses what cannot fit; this is for what another process takes in the meantime.
+    """Turn a failed allocation of Python, NumPy or SciPy into `OutOfMemory` with its cause.
+
+    `require` refuses what cannot fit; this is for what another process takes in the meantime.
+    """
     try:
         yield
     except OutOfMemory:
@@ -123,9 +129,11 @@ _MOST = 16  # beyond that memory is the bound
 def mapped(
     work: Callable[[Item], Result], items: Iterable[Item], waits: bool = False
 ) -> list[Result]:
-    """Return what a function returns for each item, in order; threads share several items."""
-    # There are at most as many threads as cores, unless the work mostly `waits`, as for a device.
-    # Each call sees the caller's context variables, such as `numpy.errstate`.
+    """Return what a function returns for each item, in order; threads share several items.
+
+    There are at most as many threads as cores, unless the work mostly `waits`, as for a device.
+    Each call sees the caller's context variables, such as `numpy.errstate`.
+    """
     items = list(items)
     count = min(_MOST, len(items) if waits else _cores(), len(items))
     if count < 2:

@@ -34,8 +34,10 @@ class Graph:
         return self.kept["weights"]
 
     def csr(self, weights: Array | None = None, extra: Array | None = None, to: Any = ()) -> Any:
-        """Return the graph for csgraph, with a further vertex n whose edges lead `to` vertices."""
-        # Edges of the length `extra` lead from it, if lengths count.
+        """Return the graph for csgraph, with a further vertex n whose edges lead `to` vertices.
+
+        Edges of the length `extra` lead from it, if lengths count.
+        """
         from scipy.sparse import csr_array
 
         ptr, idx = self.ptr, self.idx
@@ -69,9 +71,11 @@ def ordered(graph: Graph, starts: Array, gone: Array = NONE) -> tuple[Array, Arr
 
 
 def level_ends(order: Array, parents: Array, first: int) -> list[int]:
-    """Return where each level ends in the order of a search whose `first` vertices are level 0."""
-    # Children follow in the order of their parents, so those of a level are behind those of the one
-    # before: level k + 1 ends where the children of all vertices up to the end of level k do.
+    """Return where each level ends in the order of a search whose `first` vertices are level 0.
+
+    Children follow in the order of their parents, so those of a level are behind those of the one
+    before: level k + 1 ends where the children of all vertices up to the end of level k do.
+    """
     n = len(parents)
     children = np.bincount(parents[parents >= 0], minlength=n + 1)[order]  # n leads to the first
     behind: Any = (first + np.concatenate([[0], np.cumsum(children)])).data

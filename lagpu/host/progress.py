@@ -28,11 +28,12 @@ _shown: list[_Display] = []  # one at most, with a line for each task
 
 @contextmanager
 def bar(what: str, total: int | None = None, *, after: float = AFTER) -> Iterator[Task]:
-    """Show what is done, if it takes longer than some seconds, on stderr or in a notebook."""
-    # Yields a function that is called with the number of steps done of `total`, and with ``what=``
-    # for another description. Without a total only the time is shown. Nothing is shown if stderr is
-    # no terminal, in a process that another one of lagpu has started, or if ``LAGPU_PROGRESS`` is
-    # 0.
+    """Show what is done, if it takes longer than some seconds, on stderr or in a notebook.
+
+    Yields a function that is called with the number of steps done of `total`, and with ``what=``
+    for another description. Without a total only the time is shown. Nothing is shown if stderr is
+    no terminal, in a process that another one of lagpu has started, or if ``LAGPU_PROGRESS`` is 0.
+    """
     task = Task(what, total, after)
     try:
         yield task

@@ -87,10 +87,6 @@ def from_arrays(
 ) -> Matrix:  # fmt: skip
     """Return the matrix of (row, column, value) triplets in arrays of any library.
 
-    `BackendUnavailable` if an array is on a device and CuPy is not installed; `IndexOutOfBound`,
-    `DimensionMismatch`, `InvalidValue` as `Matrix.from_coo` raises them; no entry may be given
-    twice.
-
     Parameters
     ----------
     rows, cols : array, (nvals,)
@@ -103,6 +99,13 @@ def from_arrays(
         Shape; by default the largest index plus one.
     backend : str or Backend, optional
         Where the matrix will live.
+
+    Raises
+    ------
+    BackendUnavailable
+        If an array is on a device and CuPy is not installed.
+    IndexOutOfBound, DimensionMismatch, InvalidValue
+        As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
     given = (rows, cols, True if values is None else values)
@@ -118,10 +121,6 @@ def from_edgelist(
     backend: str | Backend | None = None,
 ) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of edges between vertices with any ids, and the id of each vertex.
-
-    `DimensionMismatch` if edges are not all pairs or triples, or `values` differ in length;
-    `DomainMismatch` if an id is unhashable, None or NaN, or a weight is not a number;
-    `InvalidValue` if `directed` is False and an edge has a different weight in each direction.
 
     Parameters
     ----------
@@ -144,6 +143,15 @@ def from_edgelist(
     ids : ndarray, (n,)
         Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
         among each other, as ``1`` and ``"a"``, are in the order of first sight.
+
+    Raises
+    ------
+    DimensionMismatch
+        If edges are not all pairs or triples, or `values` differ in length.
+    DomainMismatch
+        If an id is unhashable, None or NaN, or a weight is not a number.
+    InvalidValue
+        If `directed` is False and an edge has a different weight in each direction.
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
@@ -160,9 +168,6 @@ def from_pandas_edgelist(
 ) -> tuple[Matrix, Array]:  # fmt: skip
     """Return the graph of a table with an edge in each row, and the id of each vertex.
 
-    `InvalidValue` if there is no such column, or a weight is missing; `DomainMismatch`,
-    `DimensionMismatch` as in `from_edgelist`.
-
     Parameters
     ----------
     df : pandas.DataFrame, or anything with columns by name
@@ -178,6 +183,13 @@ def from_pandas_edgelist(
     A : Matrix, (n, n)
         Entry (i, j) is the edge ``ids[i] -> ids[j]``.
     ids : ndarray, (n,)
+        As in `from_edgelist`.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such column, or a weight is missing.
+    DomainMismatch, DimensionMismatch
         As in `from_edgelist`.
     """
     what = "from_pandas_edgelist"
@@ -435,9 +447,6 @@ def from_graphblas(
 ) -> Any:  # fmt: skip
     """Return the vector, matrix or scalar of an object of python-graphblas.
 
-    `DomainMismatch` if `x` is no object of python-graphblas, or lagpu lacks the type of its values;
-    `InvalidValue` if `copy` is False and the backend is not `cpu`, or the type is to change.
-
     Parameters
     ----------
     x : graphblas.Vector, graphblas.Matrix or graphblas.Scalar, or an expression of one
@@ -452,6 +461,13 @@ def from_graphblas(
         Where the object will live.
     name : str, optional
         Its name; by default that of `x`.
+
+    Raises
+    ------
+    DomainMismatch
+        If `x` is no object of python-graphblas, or lagpu lacks the type of its values.
+    InvalidValue
+        If `copy` is False and the backend is not `cpu`, or the type is to change.
 
     Examples
     --------

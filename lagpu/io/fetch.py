@@ -32,10 +32,7 @@ def fetch(
     """Return the path of a data set in a folder; a URL is downloaded if it is not there yet.
 
     Nothing is downloaded for a name. The checksum of a file is the one in the folder's file
-    ``SHA256SUMS``, which a download adds to, and `sha256` if given. `FileMissing` if the folder has
-    no such file, or the server has none; `InvalidValue` if there is no folder, no such address or
-    no answer, or a name stands for several files; `FileFormatError` if the file has another
-    checksum; a download is then not kept.
+    ``SHA256SUMS``, which a download adds to, and `sha256` if given.
 
     Parameters
     ----------
@@ -46,6 +43,15 @@ def fetch(
         By default the environment variable ``LAGPU_DATA``. A download makes it.
     sha256 : str, optional
         The checksum of the file, 64 hexadecimal digits.
+
+    Raises
+    ------
+    FileMissing
+        If the folder has no such file, or the server has none.
+    InvalidValue
+        If there is no folder, no such address or no answer, or a name stands for several files.
+    FileFormatError
+        If the file has another checksum; a download is then not kept.
 
     Examples
     --------

@@ -295,14 +295,15 @@ def _texts(ids: Array, file: Path) -> Array:
 def read_vector(
     path: str | os.PathLike[str], *, ids: bool = False, texts: bool = False
 ) -> tuple[Array, Array]:
-    """Return the entries of a vector: INT64 indices in the order of the file, and values."""
-    # ``.npz`` has the arrays ``indices`` and ``values``; any other file has lines of an index and a
-    # value, separated by a space or a comma. The first line may be a header of names, and lines
-    # that begin with ``#`` are comments. Values are INT64 if all are whole, else FP64; from
-    # ``.npz`` in the type of the archive. With `ids` the indices are ids, numbers or texts, which
-    # may be in quotes in ``.csv``; with `texts` the values are ids too. `FileMissing` or
-    # `InvalidValue` if there is no such file, or it may not be read; `FileFormatError` if it has
-    # another format.
+    """Return the entries of a vector: INT64 indices in the order of the file, and values.
+
+    ``.npz`` has the arrays ``indices`` and ``values``; any other file has lines of an index and a
+    value, separated by a space or a comma. The first line may be a header of names, and lines that
+    begin with ``#`` are comments. Values are INT64 if all are whole, else FP64; from ``.npz`` in
+    the type of the archive. With `ids` the indices are ids, numbers or texts, which may be in
+    quotes in ``.csv``; with `texts` the values are ids too. `FileMissing` or `InvalidValue` if
+    there is no such file, or it may not be read; `FileFormatError` if it has another format.
+    """
     file = Path(path)
     with opened(path) as (stream, _, budget):
         if file.suffix == ".npz":

@@ -170,10 +170,6 @@ def from_networkx(
 ) -> Matrix | tuple[Matrix, list[Any]]:  # fmt: skip
     """Return the adjacency matrix of a NetworkX graph, and the names of its vertices if asked.
 
-    `DomainMismatch` if `G` is not a NetworkX graph, or a weight is not a number, or integers beyond
-    2**53 would become floats; `InvalidValue` if a node of `nodelist` is not in `G`, or is given
-    twice.
-
     Parameters
     ----------
     G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
@@ -205,6 +201,14 @@ def from_networkx(
     nodes : list, (n,)
         Vertex k is the node ``nodes[k]``; only with `return_nodes`.
 
+    Raises
+    ------
+    DomainMismatch
+        If `G` is not a NetworkX graph, or a weight is not a number, or integers beyond 2**53 would
+        become floats.
+    InvalidValue
+        If a node of `nodelist` is not in `G`, or is given twice.
+
     Examples
     --------
     >>> import networkx as nx
@@ -231,10 +235,6 @@ def to_networkx(
 ) -> Any:  # fmt: skip
     """Return a matrix as a NetworkX graph.
 
-    `InvalidValue` if the matrix is not square, or is not symmetric where it must be, or a name is
-    given twice; `DimensionMismatch` if there is not a name for each vertex; `BackendUnavailable` if
-    NetworkX is not installed.
-
     Parameters
     ----------
     A : Matrix, (n, n)
@@ -246,6 +246,15 @@ def to_networkx(
         N distinct names of the vertices, as `from_networkx` returns them; by default ``0 .. n-1``.
     weight : str
         Name of the edge attribute.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square, or is not symmetric where it must be, or a name is given twice.
+    DimensionMismatch
+        If there is not a name for each vertex.
+    BackendUnavailable
+        If NetworkX is not installed.
 
     Examples
     --------

@@ -403,8 +403,10 @@ class Edges(NamedTuple):
     def of(
         cls, columns: Sequence[Array] | Array, width: int, places: tuple[int, ...] = ()
     ) -> Edges:
-        """Return the edges of the columns of sources, targets, and maybe of weights."""
-        # `Malformed` if there are not `width` columns, or an end is no whole number below 2**53.
+        """Return the edges of the columns of sources, targets, and maybe of weights.
+
+        `Malformed` if there are not `width` columns, or an end is no whole number below 2**53.
+        """
         if not len(columns):
             return cls.join([])
         if len(columns) != width:

@@ -180,8 +180,10 @@ class KnownLoop:
 def find_known(
     frame: FrameType, backend: Backend, is_while: bool = False
 ) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded."""
-    # The line of a ``for`` may ask for `nvals` too, but is no ``while``.
+    """Return the body of the loop that `frame` begins, if one like it was recorded.
+
+    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
+    """
     known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
@@ -258,10 +260,6 @@ def loop(
 ) -> Iterator[int]:  # fmt: skip
     """Yield 0, 1, 2, ... until a condition on a vector, a matrix or a scalar holds.
 
-    `InvalidValue` if there is no condition, or both `until_empty` and `until_unchanged`, or `times`
-    is negative; `DomainMismatch` if a condition is on neither a `Vector` nor a `Matrix`, `until` is
-    not a `Scalar`, `times` is not an integer, or an argument is not given by name.
-
     Parameters
     ----------
     until_empty : Vector or Matrix
@@ -280,6 +278,15 @@ def loop(
     ------
     int
         The number of iterations done so far.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no condition, or both `until_empty` and `until_unchanged`, or `times` is
+        negative.
+    DomainMismatch
+        If a condition is on neither a `Vector` nor a `Matrix`, `until` is not a `Scalar`, `times`
+        is not an integer, or an argument is not given by name.
     """
     if unnamed:
         name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
@@ -583,8 +590,10 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None =
 
 
 def _fetch_scalars(statements: Statements, device: Any) -> None:
-    """Bring scalars that another device holds to the host: this one cannot read its memory."""
-    # Call it without a lock: it takes the other's lock.
+    """Bring scalars that another device holds to the host: this one cannot read its memory.
+
+    Call it without a lock: it takes the other's lock.
+    """
     for s in statements:
         scalars = s.scalars_read
         for x in [*scalars, s.out] if s.writes_scalar else scalars:
@@ -705,9 +714,6 @@ Array = np.ndarray[Any, Any]
 def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     """Yield each level of a search with the one before it, the farthest first.
 
-    `DomainMismatch` if `levels` is neither a `Vector` nor a `Matrix`, or not of an integer type;
-    `InvalidValue` if a level is negative, or not less than n.
-
     Parameters
     ----------
     levels : Vector, (n,), or Matrix, (k, n), of an integer type
@@ -719,6 +725,13 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     here, above : Vector, (n,), or Matrix, (k, n), BOOL
         True where the level is d, and where it is d - 1; no other entries. d falls from the deepest
         level to 1. A level without entries has its iteration too.
+
+    Raises
+    ------
+    DomainMismatch
+        If `levels` is neither a `Vector` nor a `Matrix`, or not of an integer type.
+    InvalidValue
+        If a level is negative, or not less than n.
 
     Notes
     -----

@@ -70,8 +70,10 @@ class Impure(Exception):
 
 
 def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
-    """Return the body of the ``for`` statement whose iterable `frame` is calling now."""
-    # The iterable is a call of `callee`: ``loop`` yields a counter, ``sweep`` two vectors.
+    """Return the body of the ``for`` statement whose iterable `frame` is calling now.
+
+    The iterable is a call of `callee`: ``loop`` yields a counter, ``sweep`` two vectors.
+    """
     body = _read(frame.f_code, frame.f_lineno, callee)
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     if body.counter and local is not outer:
@@ -90,16 +92,20 @@ class WhileBody(NamedTuple):
     advances_first: bool  #: Whether the lines that read the counter follow that line.
 
     def counted(self, start: Any, turn: Any) -> Any:
-        """Return what the lines read as the counter, `start` before the first iteration."""
-        # It is added even if it is 0, so that loops are alike wherever they begin.
+        """Return what the lines read as the counter, `start` before the first iteration.
+
+        It is added even if it is 0, so that loops are alike wherever they begin.
+        """
         start += self.step * self.advances_first
         return (turn if self.step == 1 else turn * self.step) + start
 
 
 def read_while(frame: FrameType, watched: Any) -> WhileBody | None:
-    """Return the body of the loop ``while q.nvals:`` whose condition `frame` is testing now."""
-    # None if its condition is another one, ``q`` is not `watched`, or the body is not proved to be
-    # that of a `loop`, whose counter nothing else reads.
+    """Return the body of the loop ``while q.nvals:`` whose condition `frame` is testing now.
+
+    None if its condition is another one, ``q`` is not `watched`, or the body is not proved to be
+    that of a `loop`, whose counter nothing else reads.
+    """
     code, line, local, outer = frame.f_code, frame.f_lineno, frame.f_locals, frame.f_globals
     numbers = [name for name in _advanced(code, line) if type(local.get(name)) is int]
     found = _read_while(code, line, *numbers[:1])
@@ -149,8 +155,10 @@ def _why_not(
     name: str, uses: set[str], found: Any, local: dict[str, Any],
     outer: dict[str, Any], counter: str = "",
 ) -> str:  # fmt: skip
-    """Return why what a name refers to may not be used so, or an empty string."""
-    # `counter` is a name that a function must not read.
+    """Return why what a name refers to may not be used so, or an empty string.
+
+    `counter` is a name that a function must not read.
+    """
     if "counter" in uses and isinstance(found, np.generic):
         return f"{name} is a number of NumPy's in arithmetic with the counter"
     if "test" in uses and not isinstance(found, (*_NUMBERS, str, DType, type(None))):
@@ -187,8 +195,10 @@ def _why_impure(function: FunctionType, counter: str) -> str:
 
 
 def _is_known(x: Any) -> bool:
-    """Return True for a number, ``abs``, ``select.value``, or an object of a class of lagpu."""
-    # A subclass of such a class may do anything.
+    """Return True for a number, ``abs``, ``select.value``, or an object of a class of lagpu.
+
+    A subclass of such a class may do anything.
+    """
     if isinstance(x, _NUMBERS) or any(x is known for known in _CALLED):
         return True
     ours = isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
@@ -196,8 +206,10 @@ def _is_known(x: Any) -> bool:
 
 
 def backend_of(body: LoopBody, frame: FrameType) -> Any:
-    """Return the one backend of the objects that a body names, or None if there are several."""
-    # If the body names no vector, all local variables count: ``loop(times=3)`` names none either.
+    """Return the one backend of the objects that a body names, or None if there are several.
+
+    If the body names no vector, all local variables count: ``loop(times=3)`` names none either.
+    """
     local, outer = frame.f_locals, frame.f_globals
     named = _backends(lookup(name, local, outer) for name in body.names)
     found = named or _backends(local.values())
@@ -440,8 +452,10 @@ def _function_around(loop: ast.stmt, tree: ast.Module) -> ast.AST | None:
 
 
 def _nodes_that_see(targets: tuple[str, ...], around: ast.AST, code: CodeType) -> list[ast.AST]:
-    """Return the nodes of a function that may read its variables."""
-    # A function inside reads them only if the compiler has made cells of them.
+    """Return the nodes of a function that may read its variables.
+
+    A function inside reads them only if the compiler has made cells of them.
+    """
     found: list[ast.AST] = [around]
     shared = not set(targets).isdisjoint(code.co_cellvars)
     for node in found:
@@ -459,8 +473,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def _require_unread(
     loop: ast.stmt, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
 ) -> None:
-    """Raise `Impure` if a target may be read outside the loop: recording leaves the first value."""
-    # `kind` is the word before the target's name in messages.
+    """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
+
+    `kind` is the word before the target's name in messages.
+    """
     inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around, loop, targets)
     for node in _nodes_that_see(targets, around, code):
         named = node.id if isinstance(node, ast.Name) else ""
@@ -476,9 +492,11 @@ def _require_unread(
 
 
 def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -> set[int]:
-    """Return the ids of the nodes in the bodies of other loops that assign all the targets."""
-    # There a target has the value of that other loop, whatever this loop left in it. Functions that
-    # are defined in such a body are left out, as they may be called later.
+    """Return the ids of the nodes in the bodies of other loops that assign all the targets.
+
+    There a target has the value of that other loop, whatever this loop left in it. Functions that
+    are defined in such a body are left out, as they may be called later.
+    """
 
     def is_other(node: ast.For) -> bool:
         names = {x.id for x in ast.walk(node.target) if isinstance(x, ast.Name)}
@@ -585,8 +603,10 @@ def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
 
 
 def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> None:
-    """Collect the names of an expression without side effects, or raise `Impure`."""
-    # It `may` be the counter, or a formula with it, where a statement takes a number.
+    """Collect the names of an expression without side effects, or raise `Impure`.
+
+    It `may` be the counter, or a formula with it, where a statement takes a number.
+    """
     if isinstance(node, ast.Constant):
         return
     dotted = _dotted(node)

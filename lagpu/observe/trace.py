@@ -815,9 +815,6 @@ if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that d
 def explain(call: Any) -> str:
     """Return how a deferred product would run: direction, kernel, the reason in numbers, memory.
 
-    `DomainMismatch` if it is not a deferred product; `InvalidValue`, `NotSupported` if the product
-    names a kernel or a policy that is unknown or cannot run it.
-
     Parameters
     ----------
     call : Call
@@ -829,6 +826,13 @@ def explain(call: Any) -> str:
     str
         A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
         lines are about the product without a mask; for matrices a mask may change the choice.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is not a deferred product.
+    InvalidValue, NotSupported
+        If the product names a kernel or a policy that is unknown or cannot run it.
 
     Examples
     --------

@@ -39,10 +39,6 @@ def step(
 ) -> Generator[Step, None, Any]:
     """Run an algorithm and yield its state after each statement.
 
-    `LimitExceeded` after the last step, if there are more than `limit` statements, or more than
-    `ENTRIES` entries to store; `DomainMismatch` if `algorithm` cannot be called, or `limit` is not
-    an integer.
-
     Parameters
     ----------
     algorithm : callable
@@ -57,6 +53,14 @@ def step(
     Step
         In order. If the algorithm raised, the error follows the last step. What it returned is the
         value of ``yield from``.
+
+    Raises
+    ------
+    LimitExceeded
+        After the last step, if there are more than `limit` statements, or more than `ENTRIES`
+        entries to store.
+    DomainMismatch
+        If `algorithm` cannot be called, or `limit` is not an integer.
 
     Examples
     --------
@@ -98,9 +102,14 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
     The program runs unchanged, its loops statement by statement. For a graph of up to 64 vertices
     ``s.to_html("steps.html")`` writes the page that ``--step`` writes for the commands of lagpu,
     and a notebook shows this page for ``s``. The steps are ``len(s)``, ``s[k]``, ``for step in s``.
-    `LimitExceeded` within ``with``, if there are more than `limit` statements, or more than
-    `ENTRIES` entries to store; the steps before are kept; `DomainMismatch` if `limit` is not an
-    integer.
+
+    Raises
+    ------
+    LimitExceeded
+        Within ``with``, if there are more than `limit` statements, or more than `ENTRIES` entries
+        to store; the steps before are kept.
+    DomainMismatch
+        If `limit` is not an integer.
 
     Examples
     --------
@@ -129,9 +138,7 @@ def explore(
     """Record the steps of an algorithm for each combination of options, for one page.
 
     The reader of the page chooses the options and steps, without Python: lagpu has computed all
-    results. A notebook shows the page. `DomainMismatch` if `algorithm` cannot be called;
-    `InvalidValue` if there is no option, or an option has no value; `LimitExceeded` if there are
-    more than 500 combinations.
+    results. A notebook shows the page.
 
     Parameters
     ----------
@@ -140,6 +147,15 @@ def explore(
     *args : its arguments that stay the same.
     **options : the values of an argument to choose from: ``{text: value}``, or values that are
         shown as text, such as ``source=range(7)``.
+
+    Raises
+    ------
+    DomainMismatch
+        If `algorithm` cannot be called.
+    InvalidValue
+        If there is no option, or an option has no value.
+    LimitExceeded
+        If there are more than 500 combinations.
 
     Examples
     --------
@@ -191,9 +207,14 @@ class _Paged:
         """Return one self-contained HTML page that shows one step at a time, and prints all.
 
         It is written to the file `path` instead if that is given; `facts` are names and values to
-        show beside the heading, such as the name of the graph. `LimitExceeded` if a vector or a
-        matrix is larger than 64, or a run has more than 1000 steps; `InvalidValue` if no statement
-        was recorded.
+        show beside the heading, such as the name of the graph.
+
+        Raises
+        ------
+        LimitExceeded
+            If a vector or a matrix is larger than 64, or a run has more than 1000 steps.
+        InvalidValue
+            If no statement was recorded.
         """
         return return_or_write(path, self._page(title, facts))
 
