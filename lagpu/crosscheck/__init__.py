@@ -12,7 +12,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.lockstep import Crosscheck, Lockstep
+from lagpu.crosscheck.lockstep import Crosscheck
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
 
@@ -75,7 +75,7 @@ def crosscheck(
         raise DomainMismatch(f"crosscheck: {kind} cannot be called. Give a function.")
     places = places_of(backends)
     suite = registry.get()  # of a test that is crosschecked itself
-    home: Any = suite if isinstance(suite, Lockstep) else places[0]
+    home: Any = suite if isinstance(suite, Crosscheck) else places[0]
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
     lockstep: Any = Crosscheck(places, report)
@@ -113,7 +113,7 @@ def places_of(backends: Any) -> list[Backend]:
 def _own(name: Any) -> Backend:
     """Return the backend of a name, also where a test suite is crosschecked under its name."""
     found: Any = registry.get(name)
-    if isinstance(found, Lockstep):
+    if isinstance(found, Crosscheck):
         return next((place for place in found.places if place.name == name), found.places[0])
     return cast(Backend, found)
 
