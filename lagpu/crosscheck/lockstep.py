@@ -69,11 +69,7 @@ def part(x: Any, k: int) -> Any:
 
 def replicas_in(x: Any) -> Iterator[Replica]:
     """Yield the replicas in a record."""
-    if isinstance(x, Replica):
-        yield x
-    elif isinstance(x, tuple):
-        for one in x:
-            yield from replicas_in(one)
+    return ops.parts_in(x, Replica)
 
 
 def formula_of(to: Any, call: Any) -> str:

@@ -121,10 +121,10 @@ def vector_html(v: Any) -> str:
     return _object_html(v, _first_entries(v), lambda found: _row_of_cells(v.size, found))
 
 
-def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
+def _row_of_cells(size: int, found: list[tuple[int, Any]]) -> str:
     """Return a row of cells: entries, and the positions without entries between them."""
     indices, cells, at = [], [], 0
-    ends = [*found[:shown], *([(size, None)] if len(found) <= shown else [])]
+    ends = [*found[:FEW], *([(size, None)] if len(found) <= FEW else [])]
     for i, x in ends:
         if i - at > (GAP if size > SHORT else SHORT):
             indices.append("")
@@ -136,7 +136,7 @@ def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> 
             indices.append(f"{i:,}")
             cells.append(_cell(x))
         at = i + 1
-    if len(found) > shown:
+    if len(found) > FEW:
         indices.append("")
         cells.append(f"<td {_REST}…</td>")
     return _table([_row(map(_index, indices)), _row(cells)])

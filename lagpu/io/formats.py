@@ -105,14 +105,11 @@ FORMATS: tuple[Format, ...] = (
            lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_TYPED),
     Format("NumPy archive", (".npz",), npz.parse, npz.dump,
            magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_TYPED),  # with members, without members
-    Format("GraphML", (".graphml",), _with(networkx_graphs.parse, kind="GraphML"),
-           _with(networkx_graphs.dump, kind="GraphML"),
-           lambda data: networkx_graphs.GRAPHML.match(data, 0, _START),
-           heeds=_IDS, holds=_SQUARE, extra="nx"),
-    Format("GML", (".gml",), _with(networkx_graphs.parse, kind="GML"),
-           _with(networkx_graphs.dump, kind="GML"),
-           lambda data: networkx_graphs.GML.match(data, 0, _START),
-           heeds=_IDS, holds=_SQUARE, extra="nx"),
+    *(Format(kind, (f".{kind.lower()}",), _with(networkx_graphs.parse, kind=kind),
+             _with(networkx_graphs.dump, kind=kind),
+             lambda data, known=known: known.match(data, 0, _START),  # type: ignore[misc]
+             heeds=_IDS, holds=_SQUARE, extra="nx")
+      for kind, known in (("GraphML", networkx_graphs.GRAPHML), ("GML", networkx_graphs.GML))),
     Format("DIMACS arcs", (".gr",), suites.parse_dimacs,
            _list("p sp {n} {m}\n", prefix="a ", first=1, weights=True), suites.PROBLEM.match,
            heeds=_DUP, holds=_SQUARE - {"infinite"}),
