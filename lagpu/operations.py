@@ -520,17 +520,16 @@ class Statement(NamedTuple):
     @property
     def counters(self) -> list[CounterRef]:
         """The references to the counter of the loop that records it."""
-        kind: Any = type(self.operation)
-        return (
-            list(parts_in(getattr(self.operation, kind.refers), CounterRef)) if kind.refers else []
-        )
+        return self._parts(CounterRef)
 
     @property
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
-        kind: Any = type(self.operation)
-        x = getattr(self.operation, kind.refers) if kind.refers else None
-        return list(parts_in(x, ScalarRef)) if isinstance(x, tuple) else []
+        return self._parts(ScalarRef)
+
+    def _parts(self, kind: type) -> list[Any]:
+        field: str = type(self.operation).refers  # type: ignore[union-attr]
+        return list(parts_in(getattr(self.operation, field), kind)) if field else []
 
     @property
     def may_delete(self) -> bool:
