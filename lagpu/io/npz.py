@@ -111,7 +111,7 @@ def _header(
     """Return shape, type and bytes of an array, checked against the size of its member."""
     with archive.open(member) as array:
         old = np.lib.format.read_magic(array) == (1, 0)
-        read = getattr(np.lib.format, f"read_array_header_{1 if old else 2}_0")
+        read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(array)
         size = math.prod(shape) * dtype.itemsize
         if array.tell() + size != member.file_size:
