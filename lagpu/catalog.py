@@ -241,11 +241,6 @@ def _sampled(facts: Any, _answer: Answer) -> int:
     return int(facts.sampled)
 
 
-def _length_of_route(A: Matrix, facts: Any) -> Any:
-    route = algorithms.shortest_path(A, facts.source, facts.target, weight=True)
-    return algorithms.path_weight(A, route)
-
-
 def _in_five(A: Matrix) -> Vector:
     return Vector.from_dense(np.arange(A.nrows) % 5, like=A)
 
@@ -415,7 +410,9 @@ ALGORITHMS = (
     Algorithm("shortest_path", ("source", "target"), check.check_route, "by weights",
               {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),
     Algorithm("path_weight", ("source", "target"), _check_length, graph="weighted", read=_number,
-              call=_length_of_route, measured_as="bellman_ford", topic="route"),
+              call=lambda A, facts: algorithms.path_weight(A, algorithms.shortest_path(
+                  A, facts.source, facts.target, weight=True)),
+              measured_as="bellman_ford", topic="route"),
     Algorithm("find_negative_cycle", (), check.check_negative_cycle, graph="weighted",
               measured_as="bellman_ford", topic="weights"),
     Algorithm("floyd_warshall", (), check.check_floyd_warshall, graph="weighted", slow=True,

@@ -168,22 +168,13 @@ class CounterRef(NamedTuple):
         return formula_text(self.formula)
 
 
-def counters_in(x: Any) -> Iterator[CounterRef]:
-    """Yield the references to a counter in an operand."""
-    if type(x) is CounterRef:
+def parts_in(x: Any, kind: type) -> Iterator[Any]:
+    """Yield the parts of a class in an operand or a record, such as references to a counter."""
+    if type(x) is kind:
         yield x
     elif isinstance(x, tuple):
         for part in x:
-            yield from counters_in(part)
-
-
-def refs_in(x: Any) -> Iterator[ScalarRef]:
-    """Yield the references to scalars in an operand."""
-    if type(x) is ScalarRef:
-        yield x
-    elif isinstance(x, tuple):
-        for part in x:
-            yield from refs_in(part)
+            yield from parts_in(part, kind)
 
 
 def read(x: Any, depth: int) -> Any:
@@ -545,15 +536,16 @@ class Statement(NamedTuple):
     @property
     def counters(self) -> list[CounterRef]:
         """The references to the counter of the loop that records it."""
-        kind: Any = type(self.operation)
-        return list(counters_in(getattr(self.operation, kind.refers))) if kind.refers else []
+        return self._parts(CounterRef)
 
     @property
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
-        kind: Any = type(self.operation)
-        x = getattr(self.operation, kind.refers) if kind.refers else None
-        return list(refs_in(x)) if isinstance(x, tuple) else []
+        return self._parts(ScalarRef)
+
+    def _parts(self, kind: type) -> list[Any]:
+        field: str = type(self.operation).refers  # type: ignore[union-attr]
+        return list(parts_in(getattr(self.operation, field), kind)) if field else []
 
     @property
     def may_delete(self) -> bool:

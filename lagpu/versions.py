@@ -50,12 +50,8 @@ def commit() -> str | None:
     import subprocess
 
     try:
-        return subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        words = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        found = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True)
+        return found.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -119,15 +119,10 @@ def _density(canvas: AxesCanvas, shape: tuple[int, int], rows: Array, cols: Arra
     tall, wide = min(nrows, _BINS), min(ncols, _BINS)
     part = rows * tall // nrows * wide + cols * wide // ncols
     counts = np.bincount(part, minlength=tall * wide).reshape(tall, wide)
-    image = canvas.ax.imshow(
-        np.ma.masked_equal(counts, 0),
-        cmap="viridis_r",
-        norm=LogNorm(1, max(int(counts.max(initial=0)), 2)),
-        extent=(-0.5, ncols - 0.5, nrows - 0.5, -0.5),
-        interpolation="nearest",
-        aspect="equal",
-        gid="density",
-    )
+    how: Any = {"cmap": "viridis_r", "interpolation": "nearest", "aspect": "equal"}
+    how |= {"norm": LogNorm(1, max(int(counts.max(initial=0)), 2)), "gid": "density"}
+    extent = (-0.5, ncols - 0.5, nrows - 0.5, -0.5)
+    image = canvas.ax.imshow(np.ma.masked_equal(counts, 0), extent=extent, **how)
     canvas.plane(shape)
     label = f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions"
     _colour_bar(canvas.ax, image, label, shrink=0.8, pad=0.03)
@@ -224,9 +219,8 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
     left = right - 0.3 - 0.28 * max(len(grid.name) for grid in grids)
     step = first.nrows + 0.35
     bottom = step * len(grids) - 0.65
-    canvas = AxesCanvas(
-        axes(ax, max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9)
-    )
+    wide, high = max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9
+    canvas = AxesCanvas(axes(ax, wide, high))
     canvas.bare(left, first.ncols - 0.3, -1.2, bottom)
     for k, grid in enumerate(grids):
         grid.y = step * k
@@ -455,9 +449,8 @@ def _searched(
         raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
     for depth in shown:
         if depth not in range(count):
-            raise InvalidValue(
-                f"viz.{what}: there is no level {depth}. Use one of 0 .. {count - 1}."
-            )
+            remedy = f"Use one of 0 .. {count - 1}."
+            raise InvalidValue(f"viz.{what}: there is no level {depth}. {remedy}")
     return rows, cols, level, shown
 
 
@@ -624,9 +617,8 @@ def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout:
     if layout is not None:
         given = np.asarray(layout, dtype=float)
         if given.shape != (n, 2) or not np.isfinite(given).all():
-            raise InvalidValue(
-                f"viz.graph: layout has shape {given.shape} != ({n}, 2), or is not finite."
-            )
+            fact = f"layout has shape {given.shape} != ({n}, 2), or is not finite"
+            raise InvalidValue(f"viz.graph: {fact}.")
         return given
     return places(rows, cols, n)
 

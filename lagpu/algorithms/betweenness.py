@@ -180,12 +180,9 @@ def require_above_0(A: Matrix) -> Matrix:
 
 
 def dependencies(
-    A: Matrix,
-    levels: Any,
-    paths: Any,
-    held: Matrix | None = None,
+    A: Matrix, levels: Any, paths: Any, held: Matrix | None = None,
     targets: list[int] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
@@ -238,13 +235,9 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
 
 
 def scale(
-    A: Matrix,
-    sources: list[int],
-    normalized: bool,
-    endpoints: bool,
-    directed: bool | None,
+    A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None,
     whole_sum: bool = False,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Return the factors of the sums over pairs, of vertices that are not sources and of sources.
 
     A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
@@ -322,11 +315,9 @@ def sums(
 
 
 def _each(
-    shared: Clusters,
-    copy: Callable[[int], Matrix],
-    work: Callable[[int, Matrix], list[Array]],
+    shared: Clusters, copy: Callable[[int], Matrix], work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
-) -> list[list[Array]]:
+) -> list[list[Array]]:  # fmt: skip
     """Do some work for each sub-cluster: in threads if devices are apart and nothing observes."""
     # Otherwise each copy is freed before the next one is made.
     numbers = range(len(shared.numbers))

@@ -189,9 +189,8 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     [3, 2, 2, 3]
     """
     require_square(A)
-    vertices = (
-        list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
-    )
+    what = "eccentricity: v"
+    vertices = list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, what)
     search = _search(A, weight, "eccentricity")
     one = lambda s: _reach_all(A, s, "eccentricity", search)[1]  # noqa: E731
     found = progress.each(one, vertices, "eccentricity")

@@ -16,11 +16,7 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 __all__ = ["laplacian_matrix", "overall_reciprocity", "reciprocity", "similarity"]
 
 KINDS = (
-    "adamic_adar",
-    "common_neighbors",
-    "cosine",
-    "jaccard",
-    "preferential_attachment",
+    *("adamic_adar", "common_neighbors", "cosine", "jaccard", "preferential_attachment"),
     "resource_allocation",
 )
 

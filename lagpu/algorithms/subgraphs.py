@@ -189,9 +189,8 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     [2, 3, 4, 3, 2]
     """
     n, times = inputs.require_square(A), integer(k, "k_hop_sizes: k", 0) + 1
-    sources = (
-        list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, "k_hop_sizes: nodes")
-    )
+    what = "k_hop_sizes: nodes"
+    sources = list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, what)
     sizes = Vector(INT64, n, like=A, name="sizes")
     for some in batches(A, sources, None):
         frontier = Matrix.from_coo(

@@ -278,9 +278,8 @@ def run(
         raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
     for name in _TIMES:
         if not 0 < getattr(plan, name) <= _MOST:
-            raise InvalidValue(
-                f"bench: --{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}."
-            )
+            fact = f"--{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}"
+            raise InvalidValue(f"bench: {fact}.")
     asked = questions.chosen(plan.algorithms)
     for name in plan.graphs:
         graphs.require_graph(name, plan.renumber)

@@ -89,18 +89,13 @@ def run(
     check.check_parents(A, keys[-1], parents)
     processes = job.launched()
     fields = {
-        "SCALE": scale,
-        "edgefactor": edge_factor,
-        "NBFS": len(keys),
+        "SCALE": scale, "edgefactor": edge_factor, "NBFS": len(keys),
         "graph_generation": generation / 1e3,
         "num_mpi_processes": 1 if processes is None else processes.size,
-        "construction_time": construction / 1e3,
-        **_results(times, edges, validations),
-    }
-    searches = [
-        {"root": root, "time": seconds, "nedge": m, "TEPS": m / seconds}
-        for root, seconds, m in zip(keys, times, edges, strict=True)
-    ]
+        "construction_time": construction / 1e3, **_results(times, edges, validations),
+    }  # fmt: skip
+    each = zip(keys, times, edges, strict=True)
+    searches = [{"root": v, "time": s, "nedge": m, "TEPS": m / s} for v, s, m in each]
     known = {name: None if value != value else value for name, value in fields.items()}
     return {**envelope([place], {}), "fields": known, "searches": searches}
 
@@ -125,9 +120,8 @@ def _results(times: list[float], edges: list[int], validations: list[float]) -> 
     mean, n = inverse["mean"], len(times)
     found["bfs  harmonic_mean_TEPS"] = 1 / mean
     # Norris 1940, The standard errors of the geometric and harmonic means
-    found["bfs  harmonic_stddev_TEPS"] = (
-        inverse["stddev"] / (mean**2 * math.sqrt(n - 1)) if n > 1 else math.nan
-    )
+    spread = inverse["stddev"] / (mean**2 * math.sqrt(n - 1)) if n > 1 else math.nan
+    found["bfs  harmonic_stddev_TEPS"] = spread
     return found | {f"bfs  {name}_validate": x for name, x in statistics_of(validations).items()}
 
 

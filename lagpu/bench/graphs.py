@@ -145,10 +145,8 @@ class Problem(Columns):
     def read(cls, folder: Path) -> Problem:
         """Return the problem that `make` wrote; arrays are read on demand."""
         facts = Summary(**json.loads((folder / "facts.json").read_text("utf-8")))
-        col_ptr, row_idx, weights = (
-            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            for name in ("col_ptr", "row_idx", "weights")
-        )
+        files = (folder / f"{name}.npy" for name in ("col_ptr", "row_idx", "weights"))
+        col_ptr, row_idx, weights = (np.load(x, mmap_mode="r", allow_pickle=False) for x in files)
         return cls(col_ptr, row_idx, facts, weights)
 
     @property

@@ -66,14 +66,11 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
         if name == "all":
             found += [peer for peer in known if _installed(peer)]
         elif name not in known:
-            raise InvalidValue(
-                f"--peers: there is no {name!r}. Use all or some of {', '.join(known)}."
-            )
+            remedy = f"Use all or some of {', '.join(known)}."
+            raise InvalidValue(f"--peers: there is no {name!r}. {remedy}")
         elif not _installed(name):
-            package = PEERS[name].package
-            raise BackendUnavailable(
-                f"--peers: {name} is missing. Install it with: pip install {package}"
-            )
+            remedy = f"Install it with: pip install {PEERS[name].package}"
+            raise BackendUnavailable(f"--peers: {name} is missing. {remedy}")
         else:
             found.append(name)
     return list(dict.fromkeys(found))
@@ -332,15 +329,11 @@ class _CuGraph:
     def _graph(self, *, weighted: bool = False, by_target: bool = False) -> Any:
         symmetric, asarray = self._facts.symmetric, self._cp.asarray
         return self._plc.SGGraph(
-            self._handle,
-            self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
-            asarray(self._sources),
-            asarray(self._rows.indices.astype(np.int32, copy=False)),
+            self._handle, self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
+            asarray(self._sources), asarray(self._rows.indices.astype(np.int32, copy=False)),
             weight_array=asarray(self._rows.data.astype(np.float64)) if weighted else None,
-            store_transposed=by_target,
-            renumber=False,
-            do_expensive_check=False,
-        )
+            store_transposed=by_target, renumber=False, do_expensive_check=False,
+        )  # fmt: skip
 
     def _call(self, name: str, *given: Any) -> Any:
         found = getattr(self._plc, name)(self._handle, *given)
@@ -390,10 +383,8 @@ _CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]
     "bfs_levels": ("bfs", (), lambda L, x: L.reached(x[2], x[0])),
     "delta_stepping": ("sssp", (np.inf, True, False), lambda L, x: L.reached(*x[:2])),
     "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
-    "connected_components fastsv": (
-        "weakly_connected_components", (None, None, None, None, False),
-        lambda L, x: least_labels(L.dense(*x)),
-    ),
+    "connected_components fastsv": ("weakly_connected_components", (None,) * 4 + (False,),
+                                    lambda L, x: least_labels(L.dense(*x))),
     "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
     "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
 }  # fmt: skip
@@ -407,9 +398,8 @@ class _CuSparse:
 
         self._cp, self._cusparse, self._csr = cupy, cusparse, csr_matrix
         self._graph, n = graph, graph.facts.vertices
-        self._ptr, self._idx = (
-            self._cp.asarray(part.astype(np.int32, copy=False)) for part in graph.columns
-        )
+        narrow = (part.astype(np.int32, copy=False) for part in graph.columns)
+        self._ptr, self._idx = map(self._cp.asarray, narrow)
         self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
 
     def prepare(self, question: Algorithm) -> Asked:
@@ -428,24 +418,18 @@ class _CuSparse:
 
 
 PEERS = {
-    "scipy": Peer(
-        "scipy", "scipy", _SciPy, "parents",
-        keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
-              "strongly_connected_components"),
-    ),
-    "networkx": Peer(
-        "networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
-        most=1e6,  # NetworkX takes seconds to read so many entries, and about one for a search
-        cost={"diameter": 50, _SAMPLE: 2.0},
-    ),
+    "scipy": Peer("scipy", "scipy", _SciPy, "parents",
+                  keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
+                        "strongly_connected_components")),
+    # NetworkX takes seconds to read a million entries, and about one for a search.
+    "networkx": Peer("networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
+                     most=1e6, cost={"diameter": 50, _SAMPLE: 2.0}),
     "python-graphblas": Peer("graphblas", "python-graphblas", _GraphBLAS, most_searched=1e9),
     "igraph": Peer("igraph", "igraph", _IGraph),
     "networkit": Peer("networkit", "networkit", _NetworKit),
     "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH.keys()),
-    "cusparse": Peer(
-        "cupyx", "cupy-cuda13x", _CuSparse, output="",
-        keys=[f"product {name} FP32" for name in questions.PRODUCTS],
-    ),
+    "cusparse": Peer("cupyx", "cupy-cuda13x", _CuSparse, output="",
+                     keys=[f"product {name} FP32" for name in questions.PRODUCTS]),
 }  # fmt: skip
 
 #: The libraries that answer questions.
@@ -505,11 +489,8 @@ def recorded_for(
     found: list[Row] = []
     for file in files:
         rows = recorded(file)
-        fit = [
-            row | {"graph": wanted[canonical(row["graph"])]}
-            for row in rows
-            if canonical(row["graph"]) in wanted and row["output"] in outputs
-        ]
+        named = ((canonical(row["graph"]), row) for row in rows if row["output"] in outputs)
+        fit = [row | {"graph": wanted[name]} for name, row in named if name in wanted]
         if not fit:
             known = ", ".join(dict.fromkeys(f"{row['graph']} ({row['output']})" for row in rows))
             raise InvalidValue(

@@ -47,9 +47,8 @@ def chosen(names: Sequence[str]) -> list[Algorithm]:
         if word in others:
             raise InvalidValue(f"--algorithm: {word} is measured as {others[word]}. Use this name.")
         if word != "all" and word not in known:
-            raise InvalidValue(
-                f"--algorithm: there is no {word!r}. Use all or some of {', '.join(known)}."
-            )
+            remedy = f"Use all or some of {', '.join(known)}."
+            raise InvalidValue(f"--algorithm: there is no {word!r}. {remedy}")
     return [row for row in QUESTIONS if "all" in words or row.name in words]
 
 

@@ -239,9 +239,8 @@ def _graph(
                 say(f"{name}: {output} on {place.name}, {runner.kernel or runner.policy or mode}")
                 found = searched(tested, A, mode, output, before)
                 if found.refusal:
-                    refusals.append(
-                        f"{name}, {place.name} ({found.mode}), {output}: {found.refusal}"
-                    )
+                    who = f"{name}, {place.name} ({found.mode})"
+                    refusals.append(f"{who}, {output}: {found.refusal}")
                 how = {"kernel": runner.kernel, "policy": runner.policy}
                 yield tested.row(place.name, found, **how, orientation=plan.orientation)
     for peer in others:

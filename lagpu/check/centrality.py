@@ -63,11 +63,8 @@ def check_remoteness(
             wanted[v] = np.sum(others[far] / distance[far])
         elif total:
             wanted[v] = reaching / total * (reaching / (n - 1) if wf_improved else 1)
-    proof.refuse(
-        1,
-        present & _differ(value.astype(float), wanted, rel_tol, 0),
-        lambda v: f"{of} {value[v]}, but it is {wanted[v]}",
-    )
+    bad = present & _differ(value.astype(float), wanted, rel_tol, 0)
+    proof.refuse(1, bad, lambda v: f"{of} {value[v]}, but it is {wanted[v]}")
     return REMOTENESS_RULES
 
 
@@ -78,9 +75,7 @@ def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Ar
             yield np.arange(len(counts)), counts
         return
     for source in sources:
-        begin = np.full(edges.n, np.inf)
-        begin[source] = 0
-        distance = edges.relaxed(begin)
+        distance = edges.lengths_from(source)
         distance = distance[distance < np.inf]
         yield distance, np.ones(len(distance))
 
@@ -157,8 +152,7 @@ BETWEENNESS_RULES = (
 def check_betweenness(
     A: Any, centrality: Any, *, normalized: bool = True, endpoints: bool = False,
     directed: bool = True, weight: bool = False, sources: Any = None, targets: Any = None,
-    error: Any = None,
-    rel_tol: float = 1e-9,
+    error: Any = None, rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:  # fmt: skip
     """Prove that numbers are betweenness centralities, or raise.
 
@@ -235,12 +229,12 @@ def check_edge_betweenness(
 
     u, v, found, wanted = map(np.concatenate, zip(*edges.gather(wrong), strict=True))
     order = np.lexsort((u, v))
-    proof.refuse(
-        1,
-        np.ones(len(order), bool),
-        lambda k: f"{found[order[k]]}, but the sum gives {wanted[order[k]]}",
-        lambda k: f"edge {u[order[k]]} -> {v[order[k]]}",
-    )
+    u, v, found, wanted = (x[order] for x in (u, v, found, wanted))
+
+    def describe(k: int) -> str:
+        return f"{found[k]}, but the sum gives {wanted[k]}"
+
+    proof.refuse(1, np.ones(len(order), bool), describe, lambda k: f"edge {u[k]} -> {v[k]}")
     return BETWEENNESS_RULES[:2]
 
 
@@ -272,9 +266,8 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
     """Do as `_searched` by lengths above 0."""
     found = []
     for source in sources:
-        begin, first = np.full(edges.n, np.inf), np.arange(edges.n) == source
-        begin[source] = 0
-        distance, paths = edges.relaxed(begin), first.astype(float)
+        first = np.arange(edges.n) == source
+        distance, paths = edges.lengths_from(source), first.astype(float)
 
         def along(e: Edges, d: Array = distance) -> Array:
             return np.asarray((d[e.begin] + e.lengths == d[e.end]) & (d[e.end] < np.inf))
@@ -289,8 +282,7 @@ def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
 
 def _shares(
     edges: Slices, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
-    weight: bool, rel_tol: float,
-    at_ends: bool,
+    weight: bool, rel_tol: float, at_ends: bool,
 ) -> Array:  # fmt: skip
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those

@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Proof, both_ends
-from lagpu.errors import InvalidValue
+from lagpu.check.graph import Array, Proof
 
 __all__ = [
     "check_communities", "check_contraction", "check_ego_graph", "check_k_hop_sizes",
@@ -60,38 +59,9 @@ COMMUNITY_RULES = (
 PROPAGATION_RULES = ("labels are those of vertices that count their neighbours' labels one by one",)
 
 
-def whole(proof: Proof) -> sp.csr_array:
-    """Return all edges of a graph with their values, or ones, (n, n)."""
-
-    def own(part: Any) -> tuple[Array, ...]:
-        begin, end = both_ends(part)
-        values = np.ones(len(begin), int) if part.values is None else part.values
-        return begin, end, values if values.dtype.kind == "f" else values.astype(np.int64)
-
-    begin, end, values = map(np.concatenate, zip(*proof.edges.gather(own), strict=True))
-    return sp.csr_array((values, (begin, end)), shape=(proof.n, proof.n))
-
-
-def undirected(proof: Proof) -> sp.coo_array:
-    """Return all edges off the diagonal, or raise if the graph is directed."""
-    if not proof.edges.symmetric:
-        raise InvalidValue(f"{proof.name}: the graph is directed. Give the undirected one.")
-    found = whole(proof).tocoo()
-    off = found.row != found.col
-    return sp.coo_array((found.data[off], (found.row[off], found.col[off])), shape=found.shape)
-
-
-def _near(edges: sp.coo_array) -> list[set[int]]:
-    """Return the neighbours of each vertex."""
-    near: list[set[int]] = [set() for _ in range(edges.shape[0])]
-    for u, v in zip(edges.row.tolist(), edges.col.tolist(), strict=True):
-        near[u].add(v)
-    return near
-
-
 def _places(A: Any, names: Any = None, *, values: bool = True) -> Places:
     """Return the entries of a graph by the vertices, or by their names; without values 1."""
-    found = whole(Proof("check", (), A, values=values)).tocoo()
+    found = Proof("check", (), A, values=values).matrix().tocoo()
     ends = (x.tolist() if names is None else names[x].tolist() for x in found.coords)
     return dict(zip(zip(*ends, strict=True), found.data.tolist(), strict=True))
 
@@ -120,7 +90,8 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
     Source: Cohen 2008.
     """
     proof = Proof("check_k_truss", TRUSS_RULES, A)
-    near = _near(undirected(proof))
+    proof.require_undirected()
+    near = proof.near()
     waiting = {(u, v) for u, others in enumerate(near) for v in others if u < v}
     while waiting:
         u, v = waiting.pop()
@@ -143,14 +114,15 @@ def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tupl
     All spanning forests of least weight have the same sorted weights; SciPy finds one of them. The
     weights are replaced by their places in order, on which the forest depends alone.
     """
-    proof, found = (Proof("check_spanning_forest", FOREST_RULES, x, values=True)
-                    for x in (A, forest))  # fmt: skip
-    edges = undirected(proof)
-    rank = np.unique(edges.data, return_inverse=True)[1] + 1
-    ranks = sp.csr_array((rank.max(initial=0) + 1 - rank if maximum else rank,
-                          (edges.row, edges.col)), shape=edges.shape)  # fmt: skip
-    values = whole(proof)
-    tree = whole(found).tocoo()
+    name, rules = "check_spanning_forest", FOREST_RULES
+    proof, found = (Proof(name, rules, x, values=True) for x in (A, forest))
+    proof.require_undirected()
+    values, tree = proof.matrix(), found.matrix().tocoo()
+    edges = values.tocoo()
+    off = edges.row != edges.col
+    rank = np.unique(edges.data[off], return_inverse=True)[1] + 1
+    rank = rank.max(initial=0) + 1 - rank if maximum else rank
+    ranks = sp.csr_array((rank, (edges.row[off], edges.col[off])), shape=edges.shape)
     for u, v, value in zip(tree.row, tree.col, tree.data, strict=True):
         if u == v or not ranks[u, v] or values[u, v] != value or not found.edges.symmetric:
             proof.fail(0, f"({u}, {v}) with {value}")
@@ -196,7 +168,8 @@ def check_similarity(
     `lagpu.algorithms.similarity`.
     """
     proof = Proof("check_similarity", SIMILARITY_RULES, A)
-    near = _near(undirected(proof))
+    proof.require_undirected()
+    near = proof.near()
     if pairs is None:
         pairs = [pair for some in near for pair in itertools.permutations(some, 2)]
     right: Places = {}
@@ -226,7 +199,7 @@ def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
     edges, where self-loops have no reverse.
     """
     proof = Proof("check_reciprocity", RECIPROCITY_RULES, A)
-    edges = whole(proof)
+    edges = proof.matrix()
     mutual = edges.multiply(edges.T)
     if isinstance(share, float):
         wanted = (mutual.sum() - mutual.diagonal().sum()) / edges.sum()
@@ -251,7 +224,7 @@ def check_laplacian(
     `lagpu.algorithms.laplacian_matrix`.
     """
     proof = Proof("check_laplacian", LAPLACIAN_RULES, A, values=weight)
-    edges = whole(proof).toarray().astype(float)
+    edges = proof.matrix().toarray().astype(float)
     sums = edges.sum(axis=1)
     wanted = np.diag(sums) - edges
     if normalized:
@@ -270,7 +243,7 @@ def check_ego_graph(
     (n, n), with values; `radius`, `center` and `undirected` are as in `lagpu.algorithms.ego_graph`.
     """
     proof = Proof("check_ego_graph", NEAR_RULES, A, n, values=True)
-    edges = whole(proof).tocoo()
+    edges = proof.matrix().tocoo()
     near = {proof.source}
     for _ in range(int(min(radius, proof.n))):
         hit = np.isin(edges.row, [*near]), np.isin(edges.col, [*near])
@@ -305,7 +278,7 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     the least vertex. `strong` says whether components are strong.
     """
     proof = Proof("check_largest_component", LARGEST_RULES, A)
-    edges = whole(proof)
+    edges = proof.matrix()
     label = csgraph.connected_components(edges, connection="strong" if strong else "weak")[1]
     _, first, count = np.unique(label, return_index=True, return_counts=True)
     right = np.zeros(proof.n, bool)
@@ -330,7 +303,7 @@ def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[s
     if name.tolist() != right.tolist():
         proof.fail(0, f"{name.tolist()}, not {right.tolist()}")
     sums: Places = defaultdict(float)
-    edges = whole(proof).tocoo()
+    edges = proof.matrix().tocoo()
     for u, v, x in zip(edges.row, edges.col, edges.data.tolist(), strict=True):
         sums[label[u].item(), label[v].item()] += x
     _compare(proof, _places(quotient, name), sums, (1, 1), 1e-12)
@@ -347,7 +320,7 @@ def _expected(
 ) -> tuple[Proof, Any, Any]:
     """Return the weights, (n, n), and those that are expected at random, dense."""
     proof = Proof(name, rules, A, values=True)
-    edges = whole(proof).astype(float)
+    edges = proof.matrix().astype(float)
     if not weight:
         edges.data[:] = 1
     if not (not _is_symmetric(proof, edges) if directed is None else directed):
@@ -410,7 +383,7 @@ def check_label_propagation(
     proof = Proof("check_label_propagation", PROPAGATION_RULES, A, values=True)
     given = proof.full(labels, "labels", "label")
     color = np.zeros(proof.n) if colors is None else proof.full(colors, "colors", "colour")
-    edges = whole(proof)
+    edges = proof.matrix()
     if not weight:
         edges.data[:] = 1
     if not _is_symmetric(proof, edges):  # a sum of SciPy's would lose edges of weight 0

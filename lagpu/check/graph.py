@@ -121,11 +121,8 @@ class Slice:
     def by_rows(self) -> Any:
         """The pattern by rows, rows and columns as positions."""
         kind = np.int32 if max(*self.shape, len(self.row_idx)) < 2**31 else np.int64
-        arrays: Any = (
-            np.ones(len(self.row_idx), np.int8),
-            self.row_idx.astype(kind, copy=False),
-            self.col_ptr.astype(kind, copy=False),
-        )
+        indices = (x.astype(kind, copy=False) for x in (self.row_idx, self.col_ptr))
+        arrays: Any = (np.ones(len(self.row_idx), np.int8), *indices)
         return sp.csc_array(arrays, shape=self.shape).tocsr()
 
     @cached_property
@@ -305,6 +302,10 @@ class Slices:
             level[frontier] = depth
         return level
 
+    def lengths_from(self, source: int) -> Array:
+        """Return the lengths of shortest paths from a vertex, (n,); inf where there is none."""
+        return self.relaxed(np.where(np.arange(self.n) == source, 0.0, np.inf))
+
     def relaxed(self, distance: Array) -> Array:
         """Return distances, inf where there is none, after up to n rounds over all edges."""
 
@@ -467,6 +468,28 @@ class Proof:
         if not 0 <= self.source < self.n:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
 
+    def require_undirected(self) -> None:
+        """Raise `InvalidValue` if the graph is directed."""
+        if not self.edges.symmetric:
+            raise InvalidValue(f"{self.name}: the graph is directed. Give the undirected one.")
+
+    def matrix(self) -> sp.csr_array:
+        """Return all edges with their values, or ones, (n, n): each process collects them."""
+
+        def own(part: Slice) -> tuple[Array, ...]:
+            begin, end = both_ends(part)
+            values = np.ones(len(begin), int) if part.values is None else part.values
+            return begin, end, values if values.dtype.kind == "f" else values.astype(np.int64)
+
+        begin, end, values = map(np.concatenate, zip(*self.edges.gather(own), strict=True))
+        return sp.csr_array((values, (begin, end)), shape=(self.n, self.n))
+
+    def near(self) -> list[set[int]]:
+        """Return the ends of the edges from each vertex to others, of all edges."""
+        rows = self.matrix()
+        ends = np.split(rows.indices, rows.indptr[1:-1])
+        return [{*some.tolist()} - {v} for v, some in enumerate(ends[: self.n])]
+
     @property
     def ways(self) -> list[Slices]:
         """The edges and, if the graph is directed, the same edges reversed."""
@@ -545,11 +568,8 @@ class Proof:
     def levels(self, levels: Any, rule: int) -> Array:
         """Return the level of each vertex, (n,), or `unreached`."""
         values, present = self.dense(levels, "levels")
-        self.refuse(
-            rule,
-            present & ~self.are_vertices(values),
-            lambda v: f"level {values[v]} is not one of 0 .. {self.n - 1}",
-        )
+        odd = present & ~self.are_vertices(values)
+        self.refuse(rule, odd, lambda v: f"level {values[v]} is not one of 0 .. {self.n - 1}")
         kind = np.int32 if self.unreached < 2**31 - 1 else np.int64
         return np.where(present, values.astype(kind), self.unreached)
 

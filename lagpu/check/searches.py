@@ -108,25 +108,19 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     """
     proof = Proof("check_parents", PARENT_RULES, A, source)
     parent, present = proof.at_source(parents, "parents", "parent", proof.source)
-    proof.refuse(
-        1,
-        present & ~proof.are_vertices(parent),
-        lambda v: f"parent {parent[v]} is not one of 0 .. {proof.n - 1}",
-    )
+    odd = present & ~proof.are_vertices(parent)
+    proof.refuse(1, odd, lambda v: f"parent {parent[v]} is not one of 0 .. {proof.n - 1}")
     kind = np.int32 if proof.n < 2**31 else np.int64
     parent = np.where(present, parent.astype(kind), np.arange(proof.n, dtype=kind))
     level = _depths(proof, parent, present)
     if levels is not None:
         given = proof.levels(levels, 3)
-        words = {proof.unreached: "none"}
-        proof.refuse(
-            3,
-            level != given,
-            lambda v: (
-                f"level {words.get(int(given[v]), given[v])}, "
-                f"but depth in the tree {words.get(int(level[v]), level[v])}"
-            ),
-        )
+
+        def differ(v: int) -> str:
+            mine, its = ("none" if x[v] == proof.unreached else x[v] for x in (given, level))
+            return f"level {mine}, but depth in the tree {its}"
+
+        proof.refuse(3, level != given, differ)
     known = proof.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
     known |= ~present
     known[proof.source] = True
@@ -318,11 +312,8 @@ def check_levels_joint(
     last = proof.n if k is None else k
     reached = level < proof.unreached
     proof.refuse(0, reached & (level > last), lambda v: f"level {level[v]}")
-    is_source = np.zeros(proof.n, bool)
-    is_source[chosen] = True
-    proof.refuse(
-        1, is_source != (level == 0), lambda v: f"level {level[v]}" if reached[v] else "no level"
-    )
+    wrong = np.isin(np.arange(proof.n), chosen) != (level == 0)
+    proof.refuse(1, wrong, lambda v: f"level {level[v]}" if reached[v] else "no level")
     _prove_levels(proof, level, chosen, last)
     return JOINT_RULES
 
@@ -337,11 +328,8 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     _, member = proof.dense(members, "members")
     level = proof.edges.search(chosen)
     distance = np.where(level < proof.unreached, level, np.inf)
-    proof.refuse(
-        0,
-        member != (distance == k),
-        lambda v: f"{'a' if member[v] else 'not a'} member, at distance {distance[v]:g}",
-    )
+    wrong, no = member != (distance == k), np.where(member, "", "not ")
+    proof.refuse(0, wrong, lambda v: f"{no[v]}a member, at distance {distance[v]:g}")
     return HOP_RULES
 
 
@@ -411,12 +399,9 @@ def _prove_distances(
     proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
     tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))
     steps = tight.search(sources)
-    begin = ", ".join(map(str, sources))
-    proof.refuse(
-        3,
-        present & (steps == proof.unreached),
-        lambda v: f"distance {distance[v]}, but no path from {begin} is that long",
-    )
+    far, begin = present & (steps == proof.unreached), ", ".join(map(str, sources))
+    fault = f"no path from {begin} is that long"
+    proof.refuse(3, far, lambda v: f"distance {distance[v]}, but {fault}")
     reached = edges.total(lambda e: present[e.begin])
     depth = int(steps[present].max())
     return CheckReport(proof.rules, int(present.sum()), depth, reached), distance, present
@@ -447,8 +432,7 @@ def check_sssp_parents(
     report, distance, reached = _prove_distances(proof, sources, distances, limit)
     parent, present = proof.dense(parents, "parents")
     proof.refuse(4, present != reached, lambda v: "a parent" if present[v] else "no parent")
-    is_source = np.zeros(proof.n, bool)
-    is_source[sources] = True
+    is_source = np.isin(np.arange(proof.n), sources)
     proof.refuse(4, is_source & (parent != np.arange(proof.n)), lambda v: f"parent {parent[v]}")
     inside = np.asarray(proof.are_vertices(parent))
     parent = np.where(present & inside, parent, -1).astype(np.int64)
@@ -482,9 +466,7 @@ def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tu
     rows, cols, values = distances.to_coo()
     found[rows, cols] = values
     for v in range(proof.n):
-        begin = np.full(proof.n, np.inf)
-        begin[v] = 0
-        wanted = proof.edges.relaxed(begin)
+        wanted = proof.edges.lengths_from(v)
         largest = np.abs(wanted[np.isfinite(wanted)]).max()
         slack = rel_tol * largest if values.dtype.kind == "f" else 0
         bad = np.flatnonzero(~np.isclose(found[v], wanted, rtol=0, atol=slack))
@@ -538,11 +520,9 @@ def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
         kept = np.isin(key, keys)
         return key[kept], length[kept]
 
-    known = {
-        k: x
-        for key, length in proof.edges.gather(wanted)
-        for k, x in zip(key.tolist(), length.tolist(), strict=True)
-    }
+    known: dict[int, float] = {}
+    for key, length in proof.edges.gather(wanted):
+        known |= zip(key.tolist(), length.tolist(), strict=True)
     for u, v in zip(begin.tolist(), end.tolist(), strict=True):
         if u * proof.n + v not in known:
             proof.fail(rule, f"there is no edge {u} -> {v}")
@@ -570,9 +550,7 @@ def check_route(
     if not route or (route[0], route[-1]) != (source, target):
         proof.fail(0, f"{route}, not {source} to {target}")
     if weight:
-        begin = np.full(proof.n, np.inf)
-        begin[source] = 0
-        distance = proof.edges.relaxed(begin)[target]
+        distance = proof.edges.lengths_from(source)[target]
         length = sum(_lengths_along(proof, route, 1))
         if length != distance:
             proof.fail(2, f"length {length:g}, but distance {distance:g}")

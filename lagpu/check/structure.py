@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components
-from lagpu.errors import InvalidValue
 from lagpu.host.columns import distinct, listed
 
 __all__ = [
@@ -41,15 +40,11 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     proof = Proof("check_components", COMPONENT_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)
     _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    proof.refuse(
-        1,
-        label != first[place],
-        lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
-    )
+    lowest, words = first[place], "the least vertex with this label is"
+    proof.refuse(1, label != lowest, lambda v: f"label {label[v]}, but {words} {lowest[v]}")
     least = _strong(proof.edges, label) if strong else proof.edges.joined()
-    proof.refuse(
-        2, label != least, lambda v: f"label {label[v]}, but it is in the component of {least[v]}"
-    )
+    words = "it is in the component of"
+    proof.refuse(2, label != least, lambda v: f"label {label[v]}, but {words} {least[v]}")
     return COMPONENT_RULES
 
 
@@ -187,11 +182,8 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     """
     proof = Proof("check_topological_order", LINE_RULES, A)
     vertex, present = proof.dense(order, "order")
-    proof.refuse(
-        0,
-        ~present | ~proof.are_vertices(vertex),
-        lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}",
-    )
+    odd = ~present | ~proof.are_vertices(vertex)
+    proof.refuse(0, odd, lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}")
     place = np.full(proof.n, -1)
     place[vertex.astype(np.int64)] = np.arange(proof.n)
     proof.refuse(0, place < 0, lambda v: "no place")
@@ -315,7 +307,9 @@ def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[
         count, pairs = _counted(proof)
         wanted = np.divide(count, pairs, out=np.zeros(proof.n), where=pairs > 0)
         return _compare(proof, clustering, wanted, 1e-15)
-    out = _adjacent(proof, weight)
+    rows = proof.matrix()
+    cuts = itertools.pairwise(rows.indptr.tolist())
+    out = [dict(zip(rows.indices[a:b].tolist(), rows.data[a:b], strict=True)) for a, b in cuts]
     largest = max((max(ends.values()) for ends in out if ends), default=1.0)
     strength: list[dict[int, float]] = [{} for _ in out]
     for u, ends in enumerate(out):
@@ -335,20 +329,6 @@ def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[
     return _compare(proof, clustering, wanted, 1e-12)
 
 
-def _adjacent(proof: Proof, weight: bool) -> list[dict[int, float]]:
-    """Return for each vertex the values of the edges from it, by their ends; 1 without weights."""
-
-    def listed(own: Slice) -> tuple[Array, ...]:
-        begin, end = both_ends(own)
-        return begin, end, np.asarray(own.values if weight else np.ones(len(begin)))
-
-    found: list[dict[int, float]] = [{} for _ in range(proof.n)]
-    for of_slice in proof.edges.gather(listed):
-        for u, v, x in zip(*(x.tolist() for x in of_slice), strict=True):
-            found[u][v] = x
-    return found
-
-
 CENTRALITY_RULES = (
     "every vertex has a number, and the graph is undirected",
     "the number follows from the triangles or squares around it by definition",
@@ -364,7 +344,7 @@ def check_triangle_centrality(A: Any, centrality: Any) -> tuple[str, ...]:
     proof = Proof("check_triangle_centrality", CENTRALITY_RULES, A)
     count, _ = _counted(proof)
     total, wanted = count.sum() / 3, np.zeros(proof.n)
-    near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+    near = proof.near()
     for v in range(proof.n if total else 0):
         joined = {u for u in near[v] if near[u] & near[v]}
         own = (count[v] + sum(count[u] for u in joined)) / 3
@@ -382,8 +362,8 @@ def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
     could have as many as u and w have other edges, not to each other or to a corner twice.
     """
     proof = Proof("check_square_clustering", CENTRALITY_RULES, A)
-    _require_undirected(proof)
-    near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+    proof.require_undirected()
+    near = proof.near()
     wanted = np.zeros(proof.n)
     for v in range(proof.n):
         squares = possible = 0
@@ -415,7 +395,7 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     if proof.edges.symmetric:
         count, pairs = (int(x.sum()) for x in _counted(proof))
     else:
-        near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+        near = proof.near()
         count = sum(len(ends & near[u]) for ends in near for u in ends)
         pairs = sum(len(ends) * (len(ends) - 1) for ends in near)
     wanted = count / pairs if pairs else 0.0
@@ -424,17 +404,12 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     return TRIANGLE_RULES
 
 
-def _require_undirected(proof: Proof) -> None:
-    if not proof.edges.symmetric:
-        raise InvalidValue(f"{proof.name}: the graph is directed. Give the undirected one.")
-
-
 def _counted(proof: Proof) -> tuple[Array, Array]:
     """Return the triangles and the pairs of neighbours of each vertex, both (n,)."""
     # For each vertex, its neighbours are marked, and edges between marked vertices are counted:
     # each edge once, from its end of fewer neighbours, so that no list is long.
     edges, n = proof.edges, proof.n
-    _require_undirected(proof)
+    proof.require_undirected()
     degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)
 
     def onward(e: Edges) -> Array:
@@ -459,9 +434,8 @@ def _joined_neighbours(edges: Slices, once: Slices, vertices: Array) -> Array:
 
 def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
     """Return (start, lists): the neighbours of vertex k are ``lists[start[k] : start[k + 1]]``."""
-    which, ends = map(
-        np.concatenate, zip(*edges.gather(lambda own: own.out_of(vertices)), strict=True)
-    )
+    parts = edges.gather(lambda own: own.out_of(vertices))
+    which, ends = map(np.concatenate, zip(*parts, strict=True))
     others = vertices[which] != ends
     which, ends = which[others], ends[others]
     order = np.argsort(which, kind="stable")
@@ -482,9 +456,6 @@ def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
 def _compare(proof: Proof, result: Any, wanted: Array, rel_tol: float) -> tuple[str, ...]:
     """Raise `CheckFailed` for the first vertex whose number is not the wanted one."""
     found = proof.full(result, proof.name.removeprefix("check_"), "number")
-    proof.refuse(
-        1,
-        ~(np.abs(found - wanted) <= rel_tol * np.abs(wanted)),
-        lambda v: f"{found[v]}, not {wanted[v]:.17g}",
-    )
+    bad = ~(np.abs(found - wanted) <= rel_tol * np.abs(wanted))
+    proof.refuse(1, bad, lambda v: f"{found[v]}, not {wanted[v]:.17g}")
     return proof.rules

@@ -117,27 +117,22 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
     found: dict[str, Any] = {"graph": graph, "checked": True}
     if start is not None:
         found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
-    rows: dict[str, list[checkers.CheckReport]] = {}  # of each search
+    far: list[checkers.CheckReport] = []  # of the first search
+    rules: dict[str, list[str]] = {}
     for name, report in reports.items():
         of_each = report if isinstance(report, tuple) else (report,)
-        rows[name] = [row for row in of_each if isinstance(row, checkers.CheckReport)]
-    far = next(filter(None, rows.values()), None)
-    if far is not None:
-        found |= {
-            "reached": sum(one.reached for one in far),
-            "depth": max(one.depth for one in far),
-            "edges_traversed": sum(one.edges for one in far),
-        }
-    rules = {
-        name: list(rows[name][0].rules if rows[name] else report)
-        for name, report in reports.items()
-    }
+        rows = [row for row in of_each if isinstance(row, checkers.CheckReport)]
+        far, rules[name] = far or rows, list(rows[0].rules if rows else report)
+    if far:
+        found |= {"reached": sum(one.reached for one in far),
+                  "depth": max(one.depth for one in far),
+                  "edges_traversed": sum(one.edges for one in far)}  # fmt: skip
     if as_json:
         print_json(found | {"rules": rules})
         return
     for name, lines in rules.items():
         show(f"{name}: passed", *(f"  {rule}" for rule in lines))
-    if far is not None:
+    if far:
         show(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
 
 
@@ -152,14 +147,12 @@ def crosscheck(
         )
     if output is not None and algorithm != "bfs":
         raise InvalidValue(f"--output: {algorithm} has only one result. Leave it out.")
-    if (target is None) is (algorithm == "path"):
-        raise InvalidValue(
-            "--target: path needs it. Give --target 0."
-            if target is None
-            else f"--target: {algorithm} does not take it. Leave it out."
-        )
-    if source is not None and algorithm not in _FROM_ONE:
-        raise InvalidValue(f"--source: {algorithm} does not take it. Leave it out.")
+    if target is None and algorithm == "path":
+        raise InvalidValue("--target: path needs it. Give --target 0.")
+    takes = {"target": algorithm == "path", "source": algorithm in _FROM_ONE}
+    for option, given in {"target": target, "source": source}.items():
+        if given is not None and not takes[option]:
+            raise InvalidValue(f"--{option}: {algorithm} does not take it. Leave it out.")
     name = CROSSCHECKED[algorithm] if output is None else SEARCHES[""][output]
     run, prove = getattr(algorithms, name), PROOFS[name]
     vertices = {"--source": source or "0"} if algorithm in _FROM_ONE else {}
@@ -216,10 +209,8 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
             f"{option}: none of {', '.join(words)} has kernels to choose from. "
             f"Add gpu or sim to --backends, or leave out {option}."
         )
-    return [
-        overridden(place, kernel, policy) if place.capabilities.kernels else place
-        for place in places
-    ]
+    has = [bool(place.capabilities.kernels) for place in places]
+    return [overridden(x, kernel, policy) if y else x for x, y in zip(places, has, strict=True)]
 
 
 def compile_kernels(backend: str, jobs: int | None) -> None:
@@ -240,15 +231,9 @@ def selftest(backend: str, quick: bool, jobs: int | None, json_file: Path | None
     if json_file is not None:
         write_json(report, json_file, "selftest")
     totals = report["totals"]
-    print_lines(
-        {
-            "backend": report["backend"],
-            **report["device"],
-            **{name: version or "missing" for name, version in report["versions"].items()},
-            "sources": report["sources_hash"][:16],
-            "commit": report["commit"] or "unknown",
-        }
-    )
+    versions = {name: version or "missing" for name, version in report["versions"].items()}
+    of = {"sources": report["sources_hash"][:16], "commit": report["commit"] or "unknown"}
+    print_lines({"backend": report["backend"], **report["device"], **versions, **of})
     failed = (row for row in report["rows"] if not row["passed"])
     show(
         tests.table(report["rows"]),

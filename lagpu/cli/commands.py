@@ -98,62 +98,43 @@ OPTIONS: dict[str, Declared] = {
     "source": option(str, _START, "--source", "-s", **_VERTEX),
     "sources": option(str, "Several vertices, as in 0,5,9: levels from the nearest."),
     "each": flag("--each", "A search from each of --sources, all at once."),
-    "backend": value(
-        str,
-        "auto",
-        "auto, cpu, gpu or sim.",
-        "--backend",
-        "-b",
-        metavar="NAME",
-        autocompletion=lambda: ["auto", "cpu", "gpu", "sim"],
-    ),
+    "backend": value(str, "auto", "auto, cpu, gpu or sim.", "--backend", "-b", metavar="NAME",
+                     autocompletion=lambda: ["auto", "cpu", "gpu", "sim"]),
     "grid": option(
         str,
         "In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that backend, "
         "all:gpu:3,1 on these GPUs; vertices by degree or at random: all-degree, 2x3-random.",
-        metavar="PIECES",
-    ),
+        metavar="PIECES"),
     "kernel": option(str, "Use this kernel for every product (gpu, sim)."),
     "policy": option(
         str,
         "Choose directions and kernels by this policy, as beamer, on gpu and sim also hiragushi, "
         "bfs2d:ratio=0.1, tdbu:vector or vbfs:64; or search a grid by a paper's system: "
-        "kepler, bfs2d:ratio=0.1 or hiragushi.",
-    ),
+        "kepler, bfs2d:ratio=0.1 or hiragushi."),
     "orientation": value(
-        Forms,
-        Forms.AUTO,
+        Forms, Forms.AUTO,
         "csc: keep a directed graph in one form alone, in half of the memory, so that a search has "
-        "one direction; auto: in both forms where that pays.",
-        metavar="FORMS",
-    ),
+        "one direction; auto: in both forms where that pays.", metavar="FORMS"),
     "directed": option(
-        bool,
-        "Take the entries of a file as they are, or add each edge's reverse; "
-        "by default the file decides.",
-        "--directed/--undirected",
-    ),
-    "renumber": flag(
-        "--renumber", "Vertices of the file have names, or numbers with gaps: take and show these."
-    ),
+        bool, "Take the entries of a file as they are, or add each edge's reverse; "
+        "by default the file decides.", "--directed/--undirected"),
+    "renumber": flag("--renumber", "Vertices of the file have names, or numbers with gaps: take "
+                     "and show these."),
     "seed": option(int, "Seed of a generated graph.", min=0),
     "save": option(Path, "Write the result here: .npz, .txt or .csv."),
     "check": flag("--check", "Prove the result."),
     "trace_file": option(Path, "Write the cost of each statement: .html or .json.", "--trace"),
     "step_file": option(
-        Path, "Write a page to step through the algorithm on a small graph: .html.", "--step"
-    ),
+        Path, "Write a page to step through the algorithm on a small graph: .html.", "--step"),
     "as_json": flag("--json", "Print one JSON object and nothing else."),
     "json_file": option(Path, "Write the report here.", "--json"),
-}
+}  # fmt: skip
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
-    name="lagpu",
-    help="Graph search as masked sparse linear algebra, on CPU and GPU.",
-    pretty_exceptions_enable=False,
-    context_settings=_HELP,
-)
+    name="lagpu", help="Graph search as masked sparse linear algebra, on CPU and GPU.",
+    pretty_exceptions_enable=False, context_settings=_HELP,
+)  # fmt: skip
 
 
 def _version(wanted: bool) -> None:
@@ -165,16 +146,13 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", "-V", callback=_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error arose; any command takes it.")
-    ] = False,
-) -> None:
+    version: Annotated[bool, typer.Option(
+        "--version", "-V", callback=_version, is_eager=True, help="Print the version and exit.",
+    )] = False,
+    debug: Annotated[bool, typer.Option(
+        "--debug", help="Show where an error arose; any command takes it.",
+    )] = False,
+) -> None:  # fmt: skip
     """Graph search as masked sparse linear algebra, on CPU and GPU."""
     show_help(context)
 
@@ -186,23 +164,20 @@ def show_help(context: typer.Context) -> None:
 
 
 def add(
-    name: str,
-    help: str,
-    options: Mapping[str, Declared],
-    command: Callable[..., None],
+    name: str, help: str, options: Mapping[str, Declared], command: Callable[..., None],
     to: typer.Typer = app,
-) -> None:
+) -> None:  # fmt: skip
     """Add a command, which is called with the values of its options by name."""
 
     def call(**given: Any) -> None:
         command(**given)
 
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of)
-            for name, (of, default) in options.items()
-        ]
-    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    given = [
+        inspect.Parameter(name, keyword, default=default, annotation=of)
+        for name, (of, default) in options.items()
+    ]
+    call.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     call.__annotations__ = {name: of for name, (of, _) in options.items()}
     to.command(name, help=help)(call)
 
@@ -260,176 +235,102 @@ RESULTS = (
     "clustering pagerank betweenness closeness harmonic"
 )
 
-row(
-    "bfs",
-    "run.bfs",
-    "Search a graph from one vertex or several, and show the cost of each level.",
+row("bfs", "run.bfs", "Search a graph from one vertex or several, and show the cost of each level.",
     f"graph source sources each backend grid output {_PLACED} save check trace_file step_file "
     "as_json",
-    output=value(
-        Output,
-        Output.LEVELS,
-        "levels, parents, or paths: numbers of shortest paths.",
-        metavar="WHAT",
-    ),
-)
-row(
-    "info",
-    "graphs.info",
-    "Describe a graph and the memory it needs.",
-    "graph grid directed renumber seed as_json",
-)
-row(
-    "convert",
-    "graphs.convert",
-    "Write a graph to a file of another format, by the suffix.",
+    output=value(Output, Output.LEVELS, "levels, parents, or paths: numbers of shortest paths.",
+                 metavar="WHAT"))  # fmt: skip
+row("info", "graphs.info", "Describe a graph and the memory it needs.",
+    "graph grid directed renumber seed as_json")  # fmt: skip
+row("convert", "graphs.convert", "Write a graph to a file of another format, by the suffix.",
     "graph out directed renumber ids seed",
-    out=_OUT,
-    ids=option(Path, "Write the id of each vertex: .npz, .txt or .csv."),
-)
-row(
-    "generate",
-    "graphs.generate",
-    "Make a graph and write it to a file in the format of the suffix.",
-    "spec out seed",
-    spec=argument("SPEC", "Such as kron:16 or road:512."),
-    out=_OUT,
-)
-row(
-    "check",
-    "check.check",
+    out=_OUT, ids=option(Path, "Write the id of each vertex: .npz, .txt or .csv."))  # fmt: skip
+row("generate", "graphs.generate",
+    "Make a graph and write it to a file in the format of the suffix.", "spec out seed",
+    spec=argument("SPEC", "Such as kron:16 or road:512."), out=_OUT)  # fmt: skip
+row("check", "check.check",
     """Prove the results in files, which --save or any other program wrote.
 
     The options of the algorithm are taken to be the defaults.
     """,
     f"graph source sources each {RESULTS} directed renumber seed as_json",
     **dict.fromkeys(RESULTS.split(), option(Path, "A saved result."))
-    | {"strong": option(Path, "A saved result: strong components.")},
-)
-row(
-    "crosscheck",
-    "check.crosscheck",
+    | {"strong": option(Path, "A saved result: strong components.")})  # fmt: skip
+row("crosscheck", "check.crosscheck",
     "Run an algorithm on several backends, and stop at the first statement that differs.",
     "algorithm graph source backends output target kernel policy directed renumber seed as_json",
     algorithm=argument("ALGORITHM", "Name of a command: bfs, sssp, pagerank, ..."),
     backends=value(
-        str,
-        "cpu,gpu",
-        "The oracle, and the backends compared with it; for a single backend, its fused loops are "
-        "compared with its eager ones.",
-    ),
+        str, "cpu,gpu", "The oracle, and the backends compared with it; for a single backend, its "
+        "fused loops are compared with its eager ones."),
     output=option(Output, "For bfs: levels, parents, or paths.", metavar="WHAT"),
-    target=option(str, "For path.", "--target", "-t", **_VERTEX),
-)
-row(
-    "selftest",
-    "check.selftest",
+    target=option(str, "For path.", "--target", "-t", **_VERTEX))  # fmt: skip
+row("selftest", "check.selftest",
     "Prove an installation: every kernel, operation and algorithm against python-graphblas.",
     "backend grid quick jobs json_file",
     quick=flag("--quick", "One case of each kind: seconds instead of minutes."),
-    jobs=option(
-        int, "Processes that share the cases; by default one: each takes memory of the GPU.", min=1
-    ),
-)
-row(
-    "compile",
-    "check.compile_kernels",
+    jobs=option(int, "Processes that share the cases; by default one: each takes memory of the "
+                "GPU.", min=1))  # fmt: skip
+row("compile", "check.compile_kernels",
     "Compile the kernels of all algorithms, so that no first call waits for a compiler.",
     "backend jobs",
-    jobs=option(
-        int, "Processes; by default one a core, at most 8: each takes memory of the GPU.", min=1
-    ),
-)
-row(
-    "backends",
-    "graphs.list_backends",
-    "List the backends, and why a backend is unavailable.",
-    "as_json",
-)
-row(
-    "bench",
-    "measure.bench",
+    jobs=option(int, "Processes; by default one a core, at most 8: each takes memory of the GPU.",
+                min=1))  # fmt: skip
+row("backends", "graphs.list_backends", "List the backends, and why a backend is unavailable.",
+    "as_json")  # fmt: skip
+row("bench", "measure.bench",
     "Measure searches from many roots, or every algorithm; results are proved and compared.",
     "graphs backend roots mode output kernel policy orientation renumber seed json_file peers "
     "algorithm repeats seconds limit budget",
     graphs=argument(
-        "[GRAPH]...",
-        "Graphs such as kron20e16 (which is kron:20:16) and road2048, or files; by default seven "
-        "large graphs on a GPU, five small ones elsewhere. zoo, or zoo:16 of about 2**16 vertices: "
-        "graphs of twenty families, by each policy.",
-        list[str] | None,
-        None,
-    ),
-    backend=option(
-        list[str], "auto, cpu, gpu or sim; repeatable.", "--backend", "-b", metavar="NAME"
-    ),
-    roots=option(
-        int, "Searches from vertices of the largest component; by default 32, 8 on road, delaunay."
-    ),
-    mode=option(
-        Mode,
-        "Loops as one kernel, statement by statement, or both; "
-        "by default fused if the backend can.",
-    ),
+        "[GRAPH]...", "Graphs such as kron20e16 (which is kron:20:16) and road2048, or files; by "
+        "default seven large graphs on a GPU, five small ones elsewhere. zoo, or zoo:16 of about "
+        "2**16 vertices: graphs of twenty families, by each policy.", list[str] | None, None),
+    backend=option(list[str], "auto, cpu, gpu or sim; repeatable.", "--backend", "-b",
+                   metavar="NAME"),
+    roots=option(int, "Searches from vertices of the largest component; by default 32, 8 on road, "
+                 "delaunay."),
+    mode=option(Mode, "Loops as one kernel, statement by statement, or both; "
+                "by default fused if the backend can."),
     output=option(list[Output], "levels, parents, or paths; repeatable.", metavar="WHAT"),
-    policy=option(
-        list[str],
-        "Choose directions and kernels by this policy, as beamer or bfs2d:ratio=0.1; "
-        "all, or repeatable.",
-    ),
+    policy=option(list[str], "Choose directions and kernels by this policy, as beamer or "
+                  "bfs2d:ratio=0.1; all, or repeatable."),
     renumber=flag("--renumber", "Vertices of the files have names, or numbers with gaps."),
     peers=option(
-        list[str],
-        "all (that are installed), or some of scipy, networkx, python-graphblas, igraph, "
-        "networkit, pylibcugraph, and for products cusparse; or FILE.json, recorded figures in "
-        "the form of a report of lagpu bench; repeatable.",
-    ),
+        list[str], "all (that are installed), or some of scipy, networkx, python-graphblas, "
+        "igraph, networkit, pylibcugraph, and for products cusparse; or FILE.json, recorded "
+        "figures in the form of a report of lagpu bench; repeatable."),
     algorithm=option(
-        list[str],
-        "Instead of searches measure all, or these functions of lagpu.algorithms, "
-        "beside the cpu backend; repeatable.",
-        metavar="NAME",
-    ),
+        list[str], "Instead of searches measure all, or these functions of lagpu.algorithms, "
+        "beside the cpu backend; repeatable.", metavar="NAME"),
     repeats=option(int, f"{_FAMILY}runs; by default 3."),
     seconds=option(float, f"{_FAMILY}no more runs after these; by default 1."),
     limit=option(float, f"{_FAMILY}a measurement ends after these seconds; by default 10."),
-    budget=option(float, f"{_FAMILY}seconds of the whole; by default 480."),
-)
-row(
-    "graph500",
-    "measure.run_graph500",
+    budget=option(float, f"{_FAMILY}seconds of the whole; by default 480."))  # fmt: skip
+row("graph500", "measure.run_graph500",
     "Run the Graph500 benchmark: construction, and searches proved by its five rules.",
     "scale edge_factor backend grid roots seed json_file",
     scale=value(int, REQUIRED, "2**SCALE vertices."),
     edge_factor=value(int, 16, "Tuples per vertex."),
     roots=option(int, "Searches; by default 64, or one from each vertex with an edge to another."),
-)
-row(
-    "paper",
-    "measure.run_paper",
+    )  # fmt: skip
+row("paper", "measure.run_paper",
     "Run a paper's tables and figures again: its variants, its metric, its figures beside ours.",
     "name table figure section gpus quick backend files only roots memory seed json_file",
-    name=argument(
-        "PAPER", "000 (hiragushi), 001 (vbfs), 002 (mgbc or bfs2d), 003 (turbobfs), 004 (kepler)."
-    ),
+    name=argument("PAPER", "000 (hiragushi), 001 (vbfs), 002 (mgbc or bfs2d), 003 (turbobfs), "
+                  "004 (kepler)."),
     table=option(str, "This table alone.", metavar="N"),
     figure=option(str, "This figure alone.", metavar="N"),
     section=option(str, "This section alone.", metavar="N"),
     gpus=option(int, "The experiments on several GPUs alone, on up to N of them.", metavar="N"),
     quick=flag("--quick", "Small graphs and few searches."),
     files=option(
-        list[str],
-        "The file of the paper's graph of this name, or a folder of files by their names in the "
-        "SuiteSparse collection; repeatable.",
-        "--graph",
-        metavar="NAME=FILE",
-    ),
+        list[str], "The file of the paper's graph of this name, or a folder of files by their "
+        "names in the SuiteSparse collection; repeatable.", "--graph", metavar="NAME=FILE"),
     only=option(list[str], "This graph alone; repeatable.", metavar="NAME"),
     roots=option(int, "Searches a graph; by default the paper's."),
-    memory=option(
-        float, "What a GPU's arrays hold at most in a search, the graph included.", metavar="GB"
-    ),
-)
+    memory=option(float, "What a GPU's arrays hold at most in a search, the graph included.",
+                  metavar="GB"))  # fmt: skip
 
 
 # ---- commands that run one algorithm: each maps its options to a `Job`, which `lagpu.cli.run` runs
@@ -477,15 +378,9 @@ def ranking(of: Vector | Matrix) -> list[list[Any]]:
 
 
 def add_job(
-    name: str,
-    help: str,
-    own: dict[str, Declared],
-    job_of: Callable[..., Job],
-    *,
-    save: bool = True,
-    to: typer.Typer = app,
-    body: str = "run.run",
-) -> None:
+    name: str, help: str, own: dict[str, Declared], job_of: Callable[..., Job], *,
+    save: bool = True, to: typer.Typer = app, body: str = "run.run",
+) -> None:  # fmt: skip
     """Add a command that runs the `Job` that a function returns for its own options."""
     before = {name: of for name, of in own.items() if name not in _OPTIONS.split()}
     shared = {name: OPTIONS[name] for name in _OPTIONS.split() if save or name != "save"}
@@ -539,15 +434,11 @@ class Algorithms(TyperGroup):
 
 
 _algorithms = typer.Typer(
-    name="run",
-    cls=Algorithms,
-    invoke_without_command=True,
-    subcommand_metavar="ALGORITHM GRAPH",
-    context_settings=_HELP,
-)
-_algorithms.callback(help="Run any algorithm; `lagpu run ALGORITHM --help` shows its options.")(
-    show_help
-)
+    name="run", cls=Algorithms, invoke_without_command=True,
+    subcommand_metavar="ALGORITHM GRAPH", context_settings=_HELP,
+    help="Run any algorithm; `lagpu run ALGORITHM --help` shows its options.",
+)  # fmt: skip
+_algorithms.callback()(show_help)
 app.add_typer(_algorithms)
 
 
@@ -585,11 +476,9 @@ def sssp(source: str, delta: float | None, limit: float | None) -> Job:
 def pagerank(max_iter: int, **how: Any) -> Job:
     """Rank the vertices of a graph by PageRank."""
     return Job(
-        "pagerank",
-        lambda ranks: {"pagerank": ranking(ranks)},
-        {"max_iter": max_iter, **how},
+        "pagerank", lambda ranks: {"pagerank": ranking(ranks)}, {"max_iter": max_iter, **how},
         prove=lambda check, A, ranks: check.check_pagerank(A, ranks, **how),
-    )
+    )  # fmt: skip
 
 
 @_algorithm(
@@ -609,15 +498,9 @@ def pagerank(max_iter: int, **how: Any) -> Job:
     seed=SEED,
 )
 def bc(
-    k: int | None,
-    sources: str | None,
-    targets: str | None,
-    weight: bool,
-    batch: int | None,
-    one_degree: bool,
-    seed: int | None,
-    **how: Any,
-) -> Job:
+    k: int | None, sources: str | None, targets: str | None, weight: bool, batch: int | None,
+    one_degree: bool, seed: int | None, **how: Any,
+) -> Job:  # fmt: skip
     """Rank the vertices of a graph by betweenness centrality."""
     seeds: list[int] = []  # the one of all runs and of the proof
     words = {"--sources": sources, "--targets": targets}
@@ -650,19 +533,11 @@ def bc(
 
     def prove(check: Any, A: Matrix, *given: Any) -> None:
         *some, found = given
-        subset: dict[str, Any] = subsets(some)
+        more: dict[str, Any] = {x: how[x] for x in ("normalized", "endpoints")} | subsets(some)
         if k is not None:
-            subset["sources"] = random.Random(seeds[0]).sample(range(A.nrows), k)
-        check.check_betweenness(
-            A,
-            found[1],
-            error=found[2],
-            normalized=how["normalized"],
-            endpoints=how["endpoints"],
-            directed=is_directed(A, weight),
-            weight=weight,
-            **subset,
-        )
+            more["sources"] = random.Random(seeds[0]).sample(range(A.nrows), k)
+        more |= {"error": found[2], "directed": is_directed(A, weight), "weight": weight}
+        check.check_betweenness(A, found[1], **more)
 
     def facts(found: tuple[int | None, Vector, Vector | None], *given: list[int]) -> dict[str, Any]:
         size, centrality, error = found
@@ -675,15 +550,10 @@ def bc(
         return said
 
     return Job(
-        "betweenness_centrality",
-        facts,
-        vertices=vertices,
-        call=call,
-        prove=prove,
-        vector=lambda found: found[1],
-        dup_op=SHORTEST if weight else None,
+        "betweenness_centrality", facts, vertices=vertices, call=call, prove=prove,
+        vector=lambda found: found[1], dup_op=SHORTEST if weight else None,
         seed_for="" if k is None else "the choice of sources",
-    )
+    )  # fmt: skip
 
 
 @_algorithm(
@@ -744,9 +614,8 @@ def diameter(pseudo: bool, source: str | None) -> Job:
     return Job(
         "pseudo_diameter",
         lambda found, *_: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
-        vertices={} if source is None else {"--source": source},
-        prove=prove,
-    )
+        vertices={} if source is None else {"--source": source}, prove=prove,
+    )  # fmt: skip
 
 
 @_algorithm(
@@ -772,9 +641,7 @@ def path(source: str, target: str, weight: bool) -> Job:
     if weight:
         return Job("shortest_path", facts, {}, vertices, call, prove, dup_op=SHORTEST)
     return Job(
-        "shortest_path",
-        lambda found, *_: {"length": len(found) - 1, "path": found},
-        vertices=vertices,
+        "shortest_path", lambda found, *_: {"length": len(found) - 1, "path": found}, {}, vertices
     )
 
 
@@ -832,16 +699,10 @@ def order() -> Job:
 def independent(seed: int | None) -> Job:
     """Find a maximal independent set of a graph."""
     return Job(
-        "maximal_independent_set",
-        lambda found: {"members": found.nvals},
-        {"seed": seed},
+        "maximal_independent_set", lambda found: {"members": found.nvals}, {"seed": seed},
         seed_for="the order of the vertices",
-    )
+    )  # fmt: skip
 
 
-row(
-    "list",
-    "graphs.list_algorithms",
-    "List all algorithms of the library, with one line each.",
-    "as_json",
-)
+row("list", "graphs.list_algorithms", "List all algorithms of the library, with one line each.",
+    "as_json")  # fmt: skip

@@ -19,14 +19,8 @@ from lagpu.core import Matrix, Vector
 from lagpu.errors import InvalidValue
 
 # Kinds of arguments that are texts, by their words in the help; by facts and names of parameters.
-_WORDS = {
-    "vertex": "VERTEX",
-    "vertices": "VERTICES",
-    "pairs": "PAIRS",
-    "weights": "VERTICES|FILE",
-    "number": "NUMBER|FILE",
-    "vector": "FILE",
-}
+_WORDS = {x: x.upper() for x in ("vertex", "vertices", "pairs")}
+_WORDS |= {"weights": "VERTICES|FILE", "number": "NUMBER|FILE", "vector": "FILE"}
 _FACTS = {"source": "vertex", "target": "vertex", "sources": "vertices", "few": "vertices"}
 _NAMES = _FACTS | dict.fromkeys(("targets", "nodes", "nbunch", "u", "v", "path"), "vertices")
 _KINDS = _NAMES | {"pairs": "pairs"}
@@ -117,16 +111,14 @@ class Call:
 
     def job(self, **values: Any) -> Job:
         """Return the job for the values of the options."""
+        texts = {f"--{x.replace('_', '-')}": values[x] for x in self.texts(values)}
         return Job(
-            self.name,
-            lambda found, *_: self.facts(found),
-            values,
-            {f"--{x.replace('_', '-')}": values[x] for x in self.texts(values)},
+            self.name, lambda found, *_: self.facts(found), values, texts,
             vector=lambda found: found[0] if isinstance(found, tuple) else found,
             of_vertices=self.name in _OF_VERTICES and values.get("colors") is None,
             dup_op=SHORTEST if self.has_lengths else None,
             seed_for="the algorithm" if "seed" in values else "",
-        )
+        )  # fmt: skip
 
     @property
     def has_lengths(self) -> bool:

@@ -48,14 +48,10 @@ class Names:
                     f"{option}: {text!r} is no vertex. Give a number, or --renumber if the "
                     "vertices of the file have names."
                 ) from None
-        found = self._place.get(text)
-        if found is None:
-            some = ", ".join(map(str, self.ids[:5].tolist()))
-            raise InvalidValue(
-                f"{option}: no line of the graph names {text!r}. It has {len(self.ids)} vertices, "
-                f"such as {some}."
-            )
-        return found
+        if text not in self._place:
+            some = f"{len(self.ids)} vertices, such as {', '.join(map(str, self.ids[:5].tolist()))}"
+            raise InvalidValue(f"{option}: no line of the graph names {text!r}. It has {some}.")
+        return self._place[text]
 
     def vertices(self, text: str, option: str = "--sources") -> list[int]:
         """Return the numbers of the vertices that an option names."""
@@ -65,9 +61,8 @@ class Names:
         try:
             return [int(word) for word in words]
         except ValueError:
-            raise InvalidValue(
-                f"{option}: {text!r} is not a list of vertices. Write 0,5,9."
-            ) from None
+            fact = f"{text!r} is not a list of vertices"
+            raise InvalidValue(f"{option}: {fact}. Write 0,5,9.") from None
 
     def shown(self, vertices: Any) -> Any:
         """Return the name of a vertex, or of each one in a list."""
@@ -193,24 +188,15 @@ def info(options: Options, as_json: bool) -> None:
     csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
     one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
     found: dict[str, Any] = {
-        "graph": options.graph,
-        "vertices": facts.vertices,
-        "edges": facts.edges,
-        "edges_kind": facts.kind,
-        "entries": facts.entries,
-        "symmetric": facts.symmetric,
+        "graph": options.graph, "vertices": facts.vertices, "edges": facts.edges,
+        "edges_kind": facts.kind, "entries": facts.entries, "symmetric": facts.symmetric,
         "self_loops": int(loops.sum()),
         "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
-        "degree_min": int(degree.min()),
-        "degree_mean": float(degree.mean()),
-        "degree_max": int(degree.max()),
-        "csc_bytes": csc,
-        "bfs_bytes": search,
+        "degree_min": int(degree.min()), "degree_mean": float(degree.mean()),
+        "degree_max": int(degree.max()), "csc_bytes": csc, "bfs_bytes": search,
         "bfs_bytes_csc": search if facts.symmetric else one_form,
-    }
-    pieces = _pieces(A)
-    if pieces:
-        found["pieces"] = pieces
+    }  # fmt: skip
+    found |= {"pieces": pieces} if (pieces := _pieces(A)) else {}
     if as_json:
         print_json(found)
         return
@@ -293,10 +279,8 @@ def list_backends(as_json: bool) -> None:
 
 def list_algorithms(as_json: bool) -> None:
     """Print each algorithm with the first line of its docstring."""
-    lines = {
-        name: (getattr(algorithms, name).__doc__ or "").strip().splitlines()[0]
-        for name in algorithms.__all__
-    }
+    docs = {name: getattr(algorithms, name).__doc__ or "" for name in algorithms.__all__}
+    lines = {name: doc.strip().splitlines()[0] for name, doc in docs.items()}
     if as_json:
         print_json(lines)
         return

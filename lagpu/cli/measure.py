@@ -13,13 +13,7 @@ from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.experiments import (
-    PaperGraph,
-    experiments_of,
-    files_in,
-    on_gpus,
-    paper_of,
-)  # fmt: skip
+from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, on_gpus, paper_of
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
@@ -97,15 +91,12 @@ def bench(
         )
         return
     plan = suite.Plan(
-        graphs=graphs or (),
-        backends=tuple(dict.fromkeys(backend or ["auto"])),
+        graphs or (), tuple(dict.fromkeys(backend or ["auto"])),
         mode=None if mode is None else str(mode),
         outputs=tuple(dict.fromkeys(map(str, output or [Output.LEVELS]))),
-        policies=tuple(dict.fromkeys(policy or ())),
-        orientation=str(orientation),
-        **common,
-        **given,
-    )
+        policies=tuple(dict.fromkeys(policy or ())), orientation=str(orientation),
+        **common, **given,
+    )  # fmt: skip
 
     def show_rows(found: Report) -> None:
         show(
@@ -132,12 +123,9 @@ def _refuse_options(when: str, options: dict[str, Any]) -> None:
 def run_graph500(json_file: Path | None, **how: Any) -> None:
     """Run Graph500, print the required fields, and write the report unless a search is invalid."""
     _measure(
-        "graph500",
-        json_file,
-        lambda say, _: (graph500.run(**how, say=say), ()),
-        lambda found: print("\n".join(graph500.lines(found["fields"]))),
-        written=False,
-    )
+        "graph500", json_file, lambda say, _: (graph500.run(**how, say=say), ()),
+        lambda found: print("\n".join(graph500.lines(found["fields"]))), written=False,
+    )  # fmt: skip
 
 
 def run_paper(

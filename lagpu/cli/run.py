@@ -74,14 +74,9 @@ class Command:
         self.options, self.job = options, job
 
     def run(
-        self,
-        *,
-        check: bool,
-        as_json: bool,
-        save: Path | None = None,
-        step_file: Path | None = None,
-        trace_file: Path | None = None,
-    ) -> None:
+        self, *, check: bool, as_json: bool, save: Path | None = None,
+        step_file: Path | None = None, trace_file: Path | None = None,
+    ) -> None:  # fmt: skip
         """Run the algorithm, prove and save the result if requested, and print it.
 
         Bad options are rejected before the graph is read. A wrong result is printed, not saved, and
@@ -91,9 +86,8 @@ class Command:
         console.require_file("--trace", trace_file, (".html", ".json"))
         console.require_file("--step", step_file, (".html",))
         if trace_file and step_file and trace_file.resolve() == step_file.resolve():
-            raise InvalidValue(
-                f"--step: {step_file} is also the file of --trace. Give another one."
-            )
+            fact = f"{step_file} is also the file of --trace"
+            raise InvalidValue(f"--step: {fact}. Give another one.")
         if options.renumber and step_file is not None:
             raise InvalidValue("--step: shows vertices by number. Leave --renumber out.")
         self.require(save, step_file)
@@ -110,17 +104,11 @@ class Command:
             measured = self.measure(A, start, facts)
         refusal = self.refusal(A, start, measured.result) if check else None
         found = {
-            "graph": options.graph,
-            "vertices": facts.vertices,
-            "edges": facts.edges,
-            "edges_kind": facts.kind,
-            **_named(measured.facts, names),
-            "load_ms": load_ms,
-            "ms": measured.ms,
-            "backend": A.backend.name,
-            "checked": None if not check else refusal is None,
-            "versions": versions.versions(),
-        }
+            "graph": options.graph, "vertices": facts.vertices, "edges": facts.edges,
+            "edges_kind": facts.kind, **_named(measured.facts, names), "load_ms": load_ms,
+            "ms": measured.ms, "backend": A.backend.name,
+            "checked": refusal is None if check else None, "versions": versions.versions(),
+        }  # fmt: skip
         saved = save if refusal is None and self.write(measured.result, save, names) else None
         if as_json:
             console.print_json(found)
@@ -191,18 +179,18 @@ class Command:
 
     def write(self, result: Any, save: Path | None, names: Names) -> bool:
         """Write a result to a file; return whether there are both."""
-        entries = self.job.vector(result)
-        if save is None or entries is None:
-            if save is not None:
-                console.note("--save: there is no result to write.")
+        if save is None:
             return False
-        if isinstance(entries, Matrix):
+        entries = self.job.vector(result)
+        if entries is None:
+            console.note("--save: there is no result to write.")
+        elif isinstance(entries, Matrix):
             io.write(entries, save)
-            return True
-        indices, values = entries.to_coo()
-        values = names.of(values) if self.job.of_vertices else values
-        io.write_vector(names.of(indices), values, save)
-        return True
+        else:
+            indices, values = entries.to_coo()
+            values = names.of(values) if self.job.of_vertices else values
+            io.write_vector(names.of(indices), values, save)
+        return entries is not None
 
     def title(self, start: tuple[Any, ...]) -> str:
         """Return the title of a page of steps."""
@@ -296,11 +284,9 @@ class Search(Command):
                 "--save: a matrix has no place for names. Leave --each or --renumber out."
             )
         if not self.job.algorithm:
-            valid = "levels, or add --each for parents"
-            valid = "levels or parents with --each" if begin.each else valid
-            raise InvalidValue(
-                f"--output: {self.output} is for one source. From several, use {valid}."
-            )
+            each = " or parents with --each" if begin.each else ", or add --each for parents"
+            fact = f"{self.output} is for one source. From several, use levels{each}"
+            raise InvalidValue(f"--output: {fact}.")
         if begin.kind and step_file is not None:
             raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
         if begin.each:
@@ -336,22 +322,14 @@ class Search(Command):
         for vertices in _rows(result):
             traversed += facts.edges_from(vertices)
             count += len(vertices)
-        begin = {"sources": start[0], "each": self.begin.each}
-        return Measured(
-            result,
-            ms,
-            {
-                **(begin if self.begin.kind else {"source": start[0]}),
-                "output": self.output,
-                "reached": count,
-                "depth": depth,  # the product of this level is empty
-                "edges_traversed": traversed,
-                "mteps": traversed / ms / 1e3,
-                "levels": [_level(row) for row in _products(traced)],
-            },
-            traced,
-            cold.totals().compile_ms,
-        )
+        each = {"sources": start[0], "each": self.begin.each}
+        said = {
+            **(each if self.begin.kind else {"source": start[0]}), "output": self.output,
+            "reached": count, "depth": depth,  # the product of this level is empty
+            "edges_traversed": traversed, "mteps": traversed / ms / 1e3,
+            "levels": [_level(row) for row in _products(traced)],
+        }  # fmt: skip
+        return Measured(result, ms, said, traced, cold.totals().compile_ms)
 
     def title(self, start: tuple[Any, ...]) -> str:
         """Return the title of a page of steps."""
@@ -378,19 +356,18 @@ class Search(Command):
         """Print a search for a reader."""
         searches = len(found["sources"]) if found.get("each") else 1
         share = found["reached"] / (found["vertices"] * searches)
-        console.print_lines(
-            {
-                "graph": found["graph"],
-                "vertices": f"{found['vertices']:,}",
-                "edges": f"{found['edges']:,} {found['edges_kind']}",
-                "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
-                "depth": f"{found['depth']:,}",
-                **_load_and_time(found, found["output"], "untraced, after a warm-up"),
-                "rate": f"{found['mteps']:,.1f} MTEPS: each of {found['edges_traversed']:,} edges "
-                "once",
-                "check": _VERDICTS[found["checked"]],
-            }
-        )
+        edges = found["edges_traversed"]
+        lines = {
+            "graph": found["graph"],
+            "vertices": f"{found['vertices']:,}",
+            "edges": f"{found['edges']:,} {found['edges_kind']}",
+            "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
+            "depth": f"{found['depth']:,}",
+            **_load_and_time(found, found["output"], "untraced, after a warm-up"),
+            "rate": f"{found['mteps']:,.1f} MTEPS: each of {edges:,} edges once",
+            "check": _VERDICTS[found["checked"]],
+        }
+        console.print_lines(lines)
         console.show(*_tables(found["levels"]))
 
 
@@ -414,16 +391,10 @@ def _begin(found: dict[str, Any]) -> str:
 
 
 def _level(row: Row) -> dict[str, Any]:
-    return {
-        "level": row.level,
-        "frontier": row.nvals_in,
-        "edges": row.edges,
-        "direction": row.direction or None,
-        "kernel": row.kernel or None,
-        "reason": row.reason or None,
-        "ms": row.kernel_ms,
-        **({"phases": [asdict(phase) for phase in row.phases]} if row.phases else {}),
-    }
+    words = {name: getattr(row, name) or None for name in ("direction", "kernel", "reason")}
+    found = {"level": row.level, "frontier": row.nvals_in, "edges": row.edges, **words}
+    phases = {"phases": [asdict(phase) for phase in row.phases]} if row.phases else {}
+    return found | {"ms": row.kernel_ms} | phases
 
 
 def _tables(levels: list[Level]) -> Iterator[FittingTable]:

@@ -496,12 +496,8 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOpe
     number = right if left is None else left
     if number is None and type(op) is UnaryOp:
         return _of_one(op, dtype)
-    if (
-        type(op) is BinaryOp
-        and type(number) in PLAIN
-        and number
-        and (left is None or right is None)
-    ):
+    one = left is None or right is None
+    if one and type(op) is BinaryOp and type(number) in PLAIN and number:
         return _bound_once(dtype, op, left, right)
     return _bound(dtype, op, left, right)
 

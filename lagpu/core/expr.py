@@ -219,12 +219,9 @@ class Expression(Deferred):
         """
         call = self.call()
         call.__class__ = _UsedCall
-        out = OUTPUTS[len(call.shape)](
-            call.dtype if dtype is None else lookup(dtype),
-            *call.shape,
-            name=name,
-            **({"backend": call.backend} if call.shape else {}),
-        )
+        kind = call.dtype if dtype is None else lookup(dtype)
+        where = {"backend": call.backend} if call.shape else {}
+        out = OUTPUTS[len(call.shape)](kind, *call.shape, name=name, **where)
         if mask is None:
             write(out, call)
         else:

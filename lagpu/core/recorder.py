@@ -11,22 +11,10 @@ from threading import RLock, get_ident
 from types import FrameType
 from typing import Any
 
+from lagpu import operations as ops
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
-from lagpu.operations import (
-    Apply,
-    Assign,
-    Constant,
-    Ewise,
-    FusedLoop,
-    Handle,
-    Rejection,
-    ScalarValue,
-    Select,
-    Statement,
-    of_scalars,
-    resolved,
-)
+from lagpu.operations import FusedLoop, Handle, Rejection, ScalarValue, Statement
 
 
 class Recorder:
@@ -50,11 +38,9 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        backend: Backend,
-        ndim: int | None = None,
+        self, backend: Backend, ndim: int | None = None,
         before_running: Callable[[], None] = lambda: None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
         self.temporaries = 0
@@ -368,11 +354,11 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
     if operation.refers and isinstance(getattr(operation, operation.refers), tuple):
         if s.may_delete and len(operation.indices) == 1 and operation.value.scalar.get() is None:
             none: Any = backend and backend.vector(s.out.dtype, len(operation.indices[0]))
-            s = s._replace(operation=Assign(none, operation.indices))
-        operation = resolved(s.operation, depth)
+            s = s._replace(operation=ops.Assign(none, operation.indices))
+        operation = ops.resolved(s.operation, depth)
     if type(s.out) is ScalarValue:
-        if isinstance(operation, (Constant, Apply, Select, Ewise)):
-            number = of_scalars(operation)
+        if isinstance(operation, (ops.Constant, ops.Apply, ops.Select, ops.Ewise)):
+            number = ops.of_scalars(operation)
         else:
             assert backend is not None
             number = backend.evaluate(operation)

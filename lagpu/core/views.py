@@ -392,11 +392,11 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     shape = _shape_of_part(out, lists)
     if indices is not None and value.shape != shape:
         part = IndexExpr(out, indices).ndim
-        raise (DimensionMismatch if listed or value.ndim == part else DomainMismatch)(
-            f"assign: {value.name}.size {value.size} != {shape[0]} indices."
-            if out.ndim == 1
-            else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
-        )
+        fact = f"{value.name} has shape {value.shape} != {shape} of the indices"
+        if out.ndim == 1:
+            fact = f"{value.name}.size {value.size} != {shape[0]} indices"
+        kind = DimensionMismatch if listed or value.ndim == part else DomainMismatch
+        raise kind(f"assign: {fact}.")
     if not all(where is None or all_distinct(where) for where in lists or ()):
         raise InvalidValue("assign: an index is given twice. Give each index once.")
     stored = value.stored if out.ndim == 2 else value

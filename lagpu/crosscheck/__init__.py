@@ -12,7 +12,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.lockstep import Crosscheck, Lockstep
+from lagpu.crosscheck.lockstep import Crosscheck
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
 
@@ -20,11 +20,9 @@ __all__ = ["crosscheck"]
 
 
 def crosscheck(
-    algorithm: Callable[..., Any],
-    *args: Any,
-    backends: Sequence[str | Backend] = ("cpu", "gpu"),
-    **kwargs: Any,
-) -> Report:
+    algorithm: Callable[..., Any], *args: Any,
+    backends: Sequence[str | Backend] = ("cpu", "gpu"), **kwargs: Any,
+) -> Report:  # fmt: skip
     """Run an algorithm on several backends and compare the result of every statement.
 
     Parameters
@@ -73,12 +71,11 @@ def crosscheck(
     (True, 9, 4)
     """
     if not callable(algorithm):
-        raise DomainMismatch(
-            f"crosscheck: {type(algorithm).__name__} cannot be called. Give a function."
-        )
+        kind = type(algorithm).__name__
+        raise DomainMismatch(f"crosscheck: {kind} cannot be called. Give a function.")
     places = places_of(backends)
     suite = registry.get()  # of a test that is crosschecked itself
-    home: Any = suite if isinstance(suite, Lockstep) else places[0]
+    home: Any = suite if isinstance(suite, Crosscheck) else places[0]
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
     lockstep: Any = Crosscheck(places, report)
@@ -116,7 +113,7 @@ def places_of(backends: Any) -> list[Backend]:
 def _own(name: Any) -> Backend:
     """Return the backend of a name, also where a test suite is crosschecked under its name."""
     found: Any = registry.get(name)
-    if isinstance(found, Lockstep):
+    if isinstance(found, Crosscheck):
         return next((place for place in found.places if place.name == name), found.places[0])
     return cast(Backend, found)
 
@@ -133,10 +130,9 @@ def _copied(x: Any, place: Any) -> Any:
         return _copied(x.operand, place).selection(x.nrows)
     if isinstance(x, Scalar):
         return Scalar(x.dtype, x.value, name=x.name)
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*(_copied(one, place) for one in x))
     if isinstance(x, (list, tuple)):
-        return type(x)(_copied(one, place) for one in x)
+        parts = [_copied(one, place) for one in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     if isinstance(x, dict):
         return {key: _copied(one, place) for key, one in x.items()}
     return x

@@ -18,17 +18,7 @@ from lagpu.backends.protocol import Backend, Capabilities, of_all
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer, run_statement
 from lagpu.crosscheck import meaning
-from lagpu.crosscheck.meaning import (
-    EXACT,
-    TOLERANCE,
-    Agreement,
-    Entries,
-    HostMatrix,
-    Rule,
-    Terms,
-    Unequal,
-    Written,
-)
+from lagpu.crosscheck.meaning import EXACT, TOLERANCE, Agreement, Entries, HostMatrix, Rule, Terms
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.dtypes import BOOL, DType, cast
 from lagpu.errors import NotSupported
@@ -78,11 +68,7 @@ def part(x: Any, k: int) -> Any:
 
 def replicas_in(x: Any) -> Iterator[Replica]:
     """Yield the replicas in a record."""
-    if isinstance(x, Replica):
-        yield x
-    elif isinstance(x, tuple):
-        for one in x:
-            yield from replicas_in(one)
+    return ops.parts_in(x, Replica)
 
 
 def formula_of(to: Any, call: Any) -> str:
@@ -104,7 +90,7 @@ def _passed(way: str, name: str) -> Callable[..., Any]:
     """Return the method of `Backend` that reads or edits an object on every backend."""
 
     @functools.wraps(getattr(Backend, name))
-    def call(self: Lockstep, x: Replica, *args: Any) -> Any:
+    def call(self: Crosscheck, x: Replica, *args: Any) -> Any:
         return getattr(self, way)(name, x, *args)
 
     return call
@@ -116,7 +102,7 @@ def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Call
     signature = inspect.signature(method)
 
     @functools.wraps(method)
-    def make(self: Lockstep, *args: Any, **more: Any) -> Replica:
+    def make(self: Crosscheck, *args: Any, **more: Any) -> Replica:
         given = signature.bind(self, *args, **more).args[1:]
         return self._made(name, given, *of(*given))
 
@@ -133,19 +119,21 @@ def _square(v: Replica, k: int) -> tuple[DType, tuple[int, int]]:
     return v.dtype, (n, n)
 
 
-class Lockstep(Observer):
+class Crosscheck(Observer):
     """Several backends as one, the oracle first; see `Backend` for the methods.
 
     An algorithm runs once, statement by statement, and stops at the first difference. The oracle's
     values decide how the program goes on, and where other backends may differ they get its values,
     so that each statement has the same operands everywhere.
+
+    A loop runs statement by statement on copies, and then on the objects themselves as one program,
+    on each backend that can. Meanwhile `Replica.possible` has the values that another run may
+    choose, and `Replica.scale` the magnitudes that rounding errors are relative to.
     """
 
-    capabilities = Capabilities()
     device = None
     last_loop = ""
     last_product = None
-    why_eager = "it is crosschecked"
     #: How to move an object to this backend, for errors: it has no name that `to` accepts.
     entered = (
         "Give {0} to the algorithm as an argument, which crosscheck copies to each backend, "
@@ -166,16 +154,31 @@ class Lockstep(Observer):
         self._at: Place | None = None  # its place in the source, if it was recorded
         self._row: Row | None = None  # of the running statement, once its first call agrees
         self._rows: dict[tuple[Place, str], Row] = {}
+        can = [place.capabilities for place in places]
+        fuses, searches = (any(getattr(c, x) for c in can) for x in ("fuses", "searches"))
+        self.capabilities = Capabilities(fuses=fuses, searches=searches)
+        self.follows = False  # whether a loop runs whose results are compared once more
+        self.scales: dict[int, float] = {}  # of scalars in that loop, by ``id``
+        self._recorded: list[tuple[str, Place]] = []
+        self._candidates: Terms | None = None  # of the last choice by `any`
+
+    def begin(self, name: str) -> None:
+        """Begin another report, of a test in a suite that is crosschecked."""
+        self.report = Report(name, tuple(place.name for place in self.places))
+        self._rows = {}
 
     # ---- the report
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and store its formula for a difference; see `Observer`."""
-        outer = self._formula, self._row
-        self._formula, self._row = formula_of(to, call), None
+        self._run_as(formula_of(to, call), self._at, work)
+
+    def _run_as(self, formula: str, at: Place | None, work: Callable[[], None]) -> None:
+        outer = self._formula, self._at, self._row
+        self._formula, self._at, self._row = formula, at, None
         try:
             work()
         finally:
-            self._formula, self._row = outer
+            self._formula, self._at, self._row = outer
 
     def _place(self) -> Place:
         return self._at or Place(*line_of_author())
@@ -218,7 +221,7 @@ class Lockstep(Observer):
             statement = statement._replace(operation=ops.Assign(made))
         self._run(statement)
 
-    def _run(self, s: ops.Statement) -> None:
+    def _run_on_each(self, s: ops.Statement) -> None:
         """Run a statement on every backend, and compare the outputs."""
         w, desc, operation, _ = s
         method = ops.method_of(operation, w.ndim)
@@ -227,7 +230,7 @@ class Lockstep(Observer):
         rule = meaning.rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
-            by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
+            by = meaning.Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
             rule = rule._replace(by=by)
         free = _is_free(s)
         self._each("execute", s)
@@ -240,9 +243,10 @@ class Lockstep(Observer):
         self.free_reads |= x.free
         if not isinstance(operation, ops.Reduce):
             return self._same(ops.method_of(operation, x.ndim), values)
+        self.free_reads |= operation.monoid.name == "any"
         result = operation.monoid.types(x.dtype)[1]
         on_host = replaced(operation, self._on_host)
-        by = Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
+        by = meaning.Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
         rule = meaning.rule_of(operation, result, result)._replace(by=by)
         first, *others = (meaning.scalar_entries(value, result) for value in values)
         method = ops.method_of(operation, x.ndim)
@@ -255,9 +259,6 @@ class Lockstep(Observer):
     def explain(self, operation: ops.Operation) -> list[str]:
         lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
-
-    def plan_loop(self, body: ops.Statements, turns: Any) -> ops.Rejection:
-        return ops.Rejection(self.why_eager)
 
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -291,7 +292,7 @@ class Lockstep(Observer):
     def matrix_from_coo(self, *given: Any) -> Replica:
         *triplets, dtype, shape, dup_op = given
         made_of = meaning.Triplets(*map(_on_host, triplets))
-        by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
+        by = meaning.Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
         rule = meaning.rule_of_triplets(dup_op, dtype)._replace(by=by)
         return self._made("matrix_from_coo", given, dtype, shape, rule)
 
@@ -324,16 +325,13 @@ class Lockstep(Observer):
         return self.vector_to_coo(v)[1]
 
     def nvals(self, x: Replica) -> int:
-        """See `Backend`; it does not depend on choices of `any`."""
+        """See `Backend`."""
+        self.free_reads |= x.loose
         return int(self._same(f"{x.kind}_nvals", self._each("nvals", x)))
 
     def form(self, x: Replica) -> str:
         """Return the oracle's form: storage forms may differ."""
         return self.places[0].form(x.parts[0])
-
-    def levels(self, x: Replica) -> ops.Levels | None:
-        """Return None: the host sorts the levels."""
-        return None
 
     def wait(self, x: Replica) -> None:
         self._each("wait", x)
@@ -405,8 +403,13 @@ class Lockstep(Observer):
 
     def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         """Compare an output on all backends, then give all of them the oracle's values."""
-        w.host = None
+        w.host, self._candidates = None, None
         first = self._entries(w)
+        if rule.is_any and (self.follows or len(self.places) == 1):  # one backend's choices, too
+            found = self._pair(method, first, first, 0, rule)
+            if found.terms is not None:
+                w.free |= found.is_free
+                self._candidates = Terms(first.indices[found.terms.at], found.terms.values)
         chosen = 0
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
@@ -419,6 +422,12 @@ class Lockstep(Observer):
             if unlike:
                 self.places[k].set_values(w.parts[k], first.values)
         self._agreed(method, rule, chosen)
+        if self.follows and w.dtype.is_float:
+            w.scale = np.zeros(first.size) if w.scale is None else w.scale.copy()
+            seen = np.abs(first.values.astype(float))
+            if rule.is_sum:
+                seen = np.fmax(seen, meaning.magnitude(rule, first.indices))
+            w.scale[first.indices] = np.fmax(w.scale[first.indices], seen)
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         found = meaning.compare(first, other, rule)
@@ -433,6 +442,84 @@ class Lockstep(Observer):
         where = self._number, self._formula, self._place(), self.level
         pair = self.labels[0], self.labels[k]
         return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
+
+    # ---- loops
+    def recorded(self, to: Any, call: Any) -> None:
+        """Note the formula and the place of a statement of a loop's body; see `Observer`."""
+        formula, place = formula_of(to, call), Place(*line_of_author())
+        if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
+            formula = place.text  # else it would say 0 in each iteration
+        self._recorded.append((formula, place))
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """Run a recorded statement; see `Observer`."""
+        self._run_as(*self._recorded_at(k), work)
+
+    def _recorded_at(self, k: int) -> tuple[str, Place | None]:
+        """Return the formula and the place of a recorded statement, if it is the author's."""
+        return self._recorded[k] if k < len(self._recorded) else ("", None)
+
+    def forget(self) -> None:
+        self._recorded.clear()
+
+    def _agreed_fused(self, label: str, name: str, rule: str) -> None:
+        """Count a loop that gave the same as one program."""
+        place, how = Place(*line_of_author()), f"as one program on {label}, {name}: {rule}"
+        row = self._rows.get((place, how))
+        if row is None:
+            row = self._rows[place, how] = Row(place, place.text, how)
+            self.report.loops.append(row)
+        row.runs += 1
+
+    def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
+        """Return the loop in both ways, or the first refusal if each backend refuses it."""
+        loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
+        fused = {k: x for k, x in enumerate(loops) if not isinstance(x, ops.Rejection)}
+        if not fused:
+            return next((x for x in loops if x.why), ops.Rejection("it is crosschecked"))
+        return LoopTwice(self, list(body), turns, fused)
+
+    def levels(self, x: Replica) -> ops.Levels | None:
+        """Return the levels on each backend; None if none has more than the host."""
+        parts = self._each("levels", x)
+        return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
+
+    # ---- what another run of the same loop may give
+    def _run(self, s: Statement) -> None:
+        if not self.follows:
+            self._run_on_each(s)
+            return
+        before, w, loose = self._before(s), s.out, _is_loose(s)
+        self._run_on_each(s)
+        w.loose, w.free = loose, w.free or loose
+        w.possible = self._possible_after(w, before)
+        if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
+            for x in replicas_in(s.operation):
+                if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
+                    w.scale = np.maximum(w.scale, x.scale)
+
+    def _before(self, s: Statement) -> Before:
+        source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
+        determined = mask is None or desc.structure or not mask.free
+        if source is None:
+            determined &= not any(x.free for x in _values_read(s.operation))
+            determined &= desc.accum is None or not w.free
+        kept = None if mask is None else self._entries(mask)
+        new = None if source is None else self._possible(source)
+        return Before(desc, kept, new, self._possible(w), determined)
+
+    def _possible(self, x: Replica) -> Terms | None:
+        """Return the possible values of `x`, ``at`` its indices; None if they are unknown."""
+        if x.free:
+            return x.possible
+        entries = self._entries(x)
+        return Terms(entries.indices, entries.values)
+
+    def _possible_after(self, w: Replica, before: Before) -> Terms | None:
+        new = before.new if self._candidates is None else self._candidates
+        if new is None or not (w.free and before.determined):
+            return None
+        return _after(new, before, self._entries(w).indices, w.dtype)
 
 
 def _on_host(x: Any) -> Any:
@@ -498,142 +585,7 @@ class Before(NamedTuple):
     determined: bool  # whether all operands but `new` have the same values in every run
 
 
-class Crosscheck(Lockstep):
-    """A `Lockstep` whose loops also run as one program, on each backend that can.
-
-    A loop runs statement by statement on copies, and then on the objects themselves as each backend
-    would run it. Meanwhile `Replica.possible` has the values that another run may choose, and
-    `Replica.scale` the magnitudes that rounding errors are relative to.
-    """
-
-    why_eager = ""  # loops are recorded
-
-    def __init__(self, places: Sequence[Backend], report: Report) -> None:
-        super().__init__(places, report)
-        can = [place.capabilities for place in places]
-        fuses, searches = (any(getattr(c, x) for c in can) for x in ("fuses", "searches"))
-        self.capabilities = Capabilities(fuses=fuses, searches=searches)
-        self.follows = False  # whether a loop runs whose results are compared once more
-        self.scales: dict[int, float] = {}  # of scalars in that loop, by ``id``
-        self._recorded: list[tuple[str, Place]] = []
-        self._candidates: Terms | None = None  # of the last choice by `any`
-
-    def begin(self, name: str) -> None:
-        """Begin another report, of a test in a suite that is crosschecked."""
-        self.report = Report(name, tuple(place.name for place in self.places))
-        self._rows = {}
-
-    # ---- loops
-    def recorded(self, to: Any, call: Any) -> None:
-        """Note the formula and the place of a statement of a loop's body; see `Observer`."""
-        formula, place = formula_of(to, call), Place(*line_of_author())
-        if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
-            formula = place.text  # else it would say 0 in each iteration
-        self._recorded.append((formula, place))
-
-    def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run a recorded statement; see `Observer`."""
-        outer = self._formula, self._at, self._row
-        self._formula, self._at, self._row = *self.recorded_at(k), None
-        try:
-            work()
-        finally:
-            self._formula, self._at, self._row = outer
-
-    def recorded_at(self, k: int) -> tuple[str, Place | None]:
-        """Return the formula and the place of a recorded statement, if it is the author's."""
-        return self._recorded[k] if k < len(self._recorded) else ("", None)
-
-    def forget(self) -> None:
-        self._recorded.clear()
-
-    def agreed_fused(self, label: str, name: str, rule: str) -> None:
-        """Count a loop that gave the same as one program."""
-        place, how = Place(*line_of_author()), f"as one program on {label}, {name}: {rule}"
-        row = self._rows.get((place, how))
-        if row is None:
-            row = self._rows[place, how] = Row(place, place.text, how)
-            self.report.loops.append(row)
-        row.runs += 1
-
-    def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
-        """Return the loop in both ways, or the first refusal if each backend refuses it."""
-        loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
-        fused = {k: x for k, x in enumerate(loops) if not isinstance(x, ops.Rejection)}
-        if not fused:
-            return next((x for x in loops if x.why), ops.Rejection("it is crosschecked"))
-        return LoopTwice(self, list(body), turns, fused)
-
-    def levels(self, x: Replica) -> ops.Levels | None:
-        """Return the levels on each backend; None if none has more than the host."""
-        parts = self._each("levels", x)
-        return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
-
-    # ---- what another run of the same loop may give
-    def evaluate(self, operation: Any) -> Any:
-        self.free_reads |= isinstance(operation, ops.Reduce) and operation.monoid.name == "any"
-        return super().evaluate(operation)
-
-    def nvals(self, x: Replica) -> int:
-        self.free_reads |= x.loose
-        return super().nvals(x)
-
-    def _run(self, s: Statement) -> None:
-        if not self.follows:
-            super()._run(s)
-            return
-        before, w, loose = self._before(s), s.out, _is_loose(s)
-        super()._run(s)
-        w.loose, w.free = loose, w.free or loose
-        w.possible = self._possible_after(w, before)
-        if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
-            for x in replicas_in(s.operation):
-                if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
-                    w.scale = np.maximum(w.scale, x.scale)
-
-    def _compare(self, w: Replica, method: str, rule: Rule) -> None:
-        self._candidates = None
-        if rule.is_any and (self.follows or len(self.places) == 1):  # one backend's choices, too
-            w.host = None
-            entries = self._entries(w)
-            found = self._pair(method, entries, entries, 0, rule)
-            if found.terms is not None:
-                w.free |= found.is_free
-                self._candidates = Terms(entries.indices[found.terms.at], found.terms.values)
-        super()._compare(w, method, rule)
-        if self.follows and w.dtype.is_float:
-            entries = self._entries(w)
-            w.scale = np.zeros(entries.size) if w.scale is None else w.scale.copy()
-            seen = np.abs(entries.values.astype(float))
-            if rule.is_sum:
-                seen = np.fmax(seen, meaning.magnitude(rule, entries.indices))
-            w.scale[entries.indices] = np.fmax(w.scale[entries.indices], seen)
-
-    def _before(self, s: Statement) -> Before:
-        source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
-        determined = mask is None or desc.structure or not mask.free
-        if source is None:
-            determined &= not any(x.free for x in _values_read(s.operation))
-            determined &= desc.accum is None or not w.free
-        kept = None if mask is None else self._entries(mask)
-        new = None if source is None else self._possible(source)
-        return Before(desc, kept, new, self._possible(w), determined)
-
-    def _possible(self, x: Replica) -> Terms | None:
-        """Return the possible values of `x`, ``at`` its indices; None if they are unknown."""
-        if x.free:
-            return x.possible
-        entries = self._entries(x)
-        return Terms(entries.indices, entries.values)
-
-    def _possible_after(self, w: Replica, before: Before) -> Terms | None:
-        new = before.new if self._candidates is None else self._candidates
-        if new is None or not (w.free and before.determined):
-            return None
-        return _after(new, before, self._entries(w).indices, w.dtype)
-
-
-def _planned(of: Lockstep, k: int, body: ops.Statements, turns: Any) -> Any:
+def _planned(of: Crosscheck, k: int, body: ops.Statements, turns: Any) -> Any:
     """Return how backend `k` would run a loop, or why not as one program."""
     place = of.places[k]
     if isinstance(turns, ops.Sweep):
@@ -721,7 +673,7 @@ class LoopTwice:
                     elif not meaning.equal(first.values, other.values).all():
                         places[k].set_values(x.parts[k], first.values)
             if name:
-                of.agreed_fused(of.labels[k], name, ", ".join(rules))
+                of._agreed_fused(of.labels[k], name, ", ".join(rules))
 
     def _entries(self, x: Any, k: int = 0) -> Entries:
         if not isinstance(x, Replica):
@@ -794,9 +746,9 @@ class LoopTwice:
             scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
-        if isinstance(found, Unequal):
+        if isinstance(found, meaning.Unequal):
             last = max(k for k, s in enumerate(self._body) if s.out is x)
-            formula, at = of.recorded_at(last)
+            formula, at = of._recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1
             ways = f"{label} eager", f"{label} fused"
             raise of.report.failed(Difference(*where, *ways, name, found.count, found.rows))

@@ -156,11 +156,8 @@ def _terms(operation: Any, wanted: Array, nrows: int) -> Terms:
             i, j = wanted % nrows, wanted // nrows
             height = right.nrows
             width = right.size // height
-            return _either(
-                operation,
-                left.at(j // width * left.nrows + i // height),
-                right.at(j % width * height + i % height),
-            )
+            x = left.at(j // width * left.nrows + i // height)
+            return _either(operation, x, right.at(j % width * height + i % height))
         case ops.Apply(x, function):
             return _bound(x.entries().at(wanted), function)
         case ops.ExtractColumn(A, j, transposed):
@@ -516,18 +513,14 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
         return Unequal(1, ((None, *kinds, ""),))
     if np.array_equal(x.indices, y.indices):
         return None
-    both = Entries(
-        distinct(np.concatenate([x.indices, y.indices])), x.values[:0], x.dtype, x.size, x.nrows
-    )
+    both = x._replace(indices=distinct(np.concatenate([x.indices, y.indices])))
     (here, a), (there, b) = x.at(both.indices), y.at(both.indices)
     bad = here != there
     if rule.is_exact:
         bad |= ~equal(a, b) & here
     where = np.flatnonzero(bad)
-    rows = (
-        _row(both, i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN]
-    )
-    return Unequal(len(where), tuple(rows))
+    pairs = ((i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN])
+    return Unequal(len(where), tuple(_row(both, *pair) for pair in pairs))
 
 
 def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:

@@ -40,9 +40,8 @@ class Plan:
     reason: str
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.direction, self.kernel))) + (
-            f": {self.reason}" if self.kernel else self.reason
-        )
+        how = ", ".join(filter(None, (self.direction, self.kernel)))
+        return f"{how}: {self.reason}" if self.kernel else how + self.reason
 
 
 @dataclass(frozen=True)
@@ -84,13 +83,11 @@ class Difference:
             yield f"  written   {self.place.text}"
         if self.formula:
             yield f"  formula   {self.formula}"
-        yield f"  differ    {self.count:,} {'index' if self.count == 1 else 'indices'}" + (
-            f", the first {len(self.rows)}:" if self.count > len(self.rows) else ":"
-        )
+        first = f", the first {len(self.rows)}" if self.count > len(self.rows) else ""
+        yield f"  differ    {self.count:,} {'index' if self.count == 1 else 'indices'}{first}:"
         cells = [("", self.oracle, self.other, "")]
-        cells += [
-            ("" if i is None else str(i), _shown(x), _shown(y), note) for i, x, y, note in self.rows
-        ]
+        for i, x, y, note in self.rows:
+            cells.append(("" if i is None else str(i), _shown(x), _shown(y), note))
         widths = [max(len(row[k]) for row in cells) for k in range(3)]
         for row in cells:
             aligned = "  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=False))

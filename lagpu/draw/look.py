@@ -131,9 +131,8 @@ class SvgCanvas:
         """Draw rectangles of one size; only those in axes have names."""
         w, h = size
         corners = [(x - w / 2, y - h / 2) for x, y in centres]
-        self.path(
-            "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y in corners), cell_style(kind)
-        )
+        drawn = (f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y in corners)
+        self.path("".join(drawn), cell_style(kind))
         if kind.hatched:
             strokes = (f"M{x:g} {y + h:g}l{w:g} {-h:g}" for x, y in corners)
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
@@ -147,10 +146,8 @@ class SvgCanvas:
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
         style += ' font-weight="600"' if ink == VERMILION else ""
         style += ' stroke="#fff" stroke-width="4" paint-order="stroke"' if halo else ""
-        self.parts.append(
-            f'<text x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size:g}"{style}>'
-            f"{text(content)}</text>"
-        )
+        at = f'x="{x:g}" y="{y + 0.36 * size:g}"'
+        self.parts.append(f'<text {at} font-size="{size:g}"{style}>{text(content)}</text>')
 
     def font(self, side: float) -> tuple[float, float]:
         """Return the size of text in a cell, and the side of the cell, in pixels."""

@@ -195,11 +195,9 @@ def parts_of(place: Backend) -> Any:
 
 
 def require_of_pieces(
-    grid: Backend,
-    what: str,
-    whole: int = 0,
+    grid: Backend, what: str, whole: int = 0,
     of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Ask for memory in all processes of a grid before one of them takes any."""
     # Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
     # ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after

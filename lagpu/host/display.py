@@ -121,10 +121,10 @@ def vector_html(v: Any) -> str:
     return _object_html(v, _first_entries(v), lambda found: _row_of_cells(v.size, found))
 
 
-def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
+def _row_of_cells(size: int, found: list[tuple[int, Any]]) -> str:
     """Return a row of cells: entries, and the positions without entries between them."""
     indices, cells, at = [], [], 0
-    ends = [*found[:shown], *([(size, None)] if len(found) <= shown else [])]
+    ends = [*found[:FEW], *([(size, None)] if len(found) <= FEW else [])]
     for i, x in ends:
         if i - at > (GAP if size > SHORT else SHORT):
             indices.append("")
@@ -136,7 +136,7 @@ def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> 
             indices.append(f"{i:,}")
             cells.append(_cell(x))
         at = i + 1
-    if len(found) > shown:
+    if len(found) > FEW:
         indices.append("")
         cells.append(f"<td {_REST}…</td>")
     return _table([_row(map(_index, indices)), _row(cells)])
@@ -230,23 +230,17 @@ def part_html(part: Any, x: Any) -> str:
 
 def call_html(call: Any) -> str:
     """Return a deferred call as HTML, without computing it."""
-    return facts_html(
-        f"Call: {call!r}",
-        result=f"{call.dtype}, {_shape(call) or 'scalar'}",
-        operation=call.method,
-        backend=getattr(call.backend, "name", "host"),
-        state="deferred: assign it with w << call, or use call.new()",
-    )
+    facts = {"result": f"{call.dtype}, {_shape(call) or 'scalar'}", "operation": call.method}
+    facts |= {"backend": getattr(call.backend, "name", "host")}
+    state = "deferred: assign it with w << call, or use call.new()"
+    return facts_html(f"Call: {call!r}", **facts, state=state)
 
 
 def facts_html(title: str, /, **facts: Any) -> str:
     """Return a title and a table of names and facts as HTML."""
-    lines = [
-        f'<tr><th style="{_FACT};color:gray;white-space:nowrap">{_typeset(name)}</th>'
-        f"{_fact(_typeset(str(fact)))}</tr>"
-        for name, fact in facts.items()
-    ]
-    return f"<div>{_title(title)}{_table(lines)}</div>"
+    head = f'<th style="{_FACT};color:gray;white-space:nowrap">'
+    pairs = ((_typeset(name), _fact(_typeset(str(fact)))) for name, fact in facts.items())
+    return f"<div>{_title(title)}{_table([f'<tr>{head}{x}</th>{y}</tr>' for x, y in pairs])}</div>"
 
 
 def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -78,14 +78,11 @@ def _shared_bytes() -> int:
 
 def _process_bytes() -> list[int]:
     limits = [(resource.getrlimit(kind)[0], column) for kind, column in _LIMITS]
-    if all(limit == resource.RLIM_INFINITY for limit, _ in limits):
+    limits = [(limit, column) for limit, column in limits if limit != resource.RLIM_INFINITY]
+    if not limits:
         return []
-    pages = [int(count) for count in _STATM.read_text().split()]
-    return [
-        max(0, limit - pages[column] * resource.getpagesize())
-        for limit, column in limits
-        if limit != resource.RLIM_INFINITY
-    ]
+    pages, size = _STATM.read_text().split(), resource.getpagesize()
+    return [max(0, limit - int(pages[column]) * size) for limit, column in limits]
 
 
 def _control_group_bytes() -> list[int]:
@@ -101,11 +98,8 @@ def _control_group_bytes() -> list[int]:
             continue
         folder = root / group.lstrip("/")
         # In a container the path may be one of the host, so the mount point itself is tried too.
-        left += [
-            _left(place, *names)
-            for place in (folder, *folder.parents)
-            if root in (place, *place.parents)
-        ]
+        places = (x for x in (folder, *folder.parents) if root in (x, *x.parents))
+        left += [_left(place, *names) for place in places]
     return [nbytes for nbytes in left if nbytes is not None]
 
 

@@ -188,24 +188,20 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
 @functools.lru_cache(maxsize=256)
 def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
     """Return (line, byte) of the beginning and the end of each ``for`` header of a file."""
-    return {
-        (node.lineno, node.col_offset): (node.iter.end_lineno or 0, node.iter.end_col_offset or 0)
-        for node in _nodes(code)
-        if isinstance(node, ast.For)
-    }
+    found = {}
+    for node in _nodes(code):
+        if isinstance(node, ast.For):
+            end = node.iter.end_lineno or 0, node.iter.end_col_offset or 0
+            found[node.lineno, node.col_offset] = end
+    return found
 
 
 @functools.lru_cache(maxsize=256)
 def _simple_statements(code: CodeType) -> tuple[tuple[int, int], ...]:
     """Return the lines of each statement that spans several lines and contains no other."""
-    return tuple(
-        (node.lineno, node.end_lineno)
-        for node in _nodes(code)
-        if isinstance(node, ast.stmt)
-        and not hasattr(node, "body")
-        and node.end_lineno is not None
-        and node.end_lineno > node.lineno
-    )
+    simple = (x for x in _nodes(code) if isinstance(x, ast.stmt) and not hasattr(x, "body"))
+    spans = ((x.lineno, x.end_lineno or 0) for x in simple)
+    return tuple((first, last) for first, last in spans if last > first)
 
 
 def _nodes(code: CodeType) -> Iterator[ast.AST]:

@@ -108,11 +108,9 @@ def from_arrays(
         As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
-    rows, cols, values = (
-        array_in(x, place, "from_arrays", copies=True)
-        for x in (rows, cols, True if values is None else values)
-    )
-    return Matrix.from_coo(rows, cols, values, nrows=nrows, ncols=ncols, backend=place)
+    given = (rows, cols, True if values is None else values)
+    arrays = (array_in(x, place, "from_arrays", copies=True) for x in given)
+    return Matrix.from_coo(*arrays, nrows=nrows, ncols=ncols, backend=place)
 
 
 # ---- Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
@@ -213,11 +211,10 @@ def _columns(edges: Any, what: str) -> list[Any]:
     if not rows:
         return [[], []]
     width = len(rows[0])
-    if width not in (2, 3) or any(len(row) != width for row in rows):
-        odd = next(row for row in rows if len(row) != width or width not in (2, 3))
-        raise errors.DimensionMismatch(
-            f"{what}: the edge {odd!r} has {len(odd)} items, not 2 or 3 as all others."
-        )
+    odd = next((row for row in rows if len(row) != width or width not in (2, 3)), None)
+    if odd is not None:
+        fact = f"the edge {odd!r} has {len(odd)} items, not 2 or 3 as all others"
+        raise errors.DimensionMismatch(f"{what}: {fact}.")
     return [list(column) for column in zip(*rows, strict=True)]
 
 
@@ -297,10 +294,9 @@ def _weights(values: Any, count: int, what: str) -> Array:
     if found.dtype.kind not in "biuf":
         raise errors.DomainMismatch(f"{what}: a weight is no number.")
     if found.dtype.kind == "f" and np.isnan(found).any():
-        k = int(np.flatnonzero(np.isnan(found))[0])
-        raise errors.InvalidValue(
-            f"{what}: the weight of edge {k} is missing (NaN). Fill or drop it."
-        )
+        k = int(np.argmax(np.isnan(found)))
+        fact = f"the weight of edge {k} is missing (NaN)"
+        raise errors.InvalidValue(f"{what}: {fact}. Fill or drop it.")
     return found
 
 
@@ -353,9 +349,8 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
 def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
     """Return whether the graph of a matrix is to be directed; by default unless it is symmetric."""
     if A.nrows != A.ncols:
-        raise errors.InvalidValue(
-            f"{what}: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix."
-        )
+        fact = f"nrows {A.nrows} != ncols {A.ncols}"
+        raise errors.InvalidValue(f"{what}: {fact}. Give a square matrix.")
     if directed is False and not A.is_symmetric:
         raise errors.InvalidValue(f"{what}: the matrix is not symmetric. Give directed=True.")
     return not A.is_symmetric if directed is None else directed
@@ -387,9 +382,8 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
         S = S.tocoo()
         rows, cols, values = (taken(x) for x in (S.row, S.col, S.data))
         dup_op = "lor" if values.dtype == bool else "plus"
-        return Matrix.from_coo(
-            rows, cols, values, nrows=nrows, ncols=ncols, dup_op=dup_op, backend=place
-        )
+        how: Any = {"nrows": nrows, "ncols": ncols, "dup_op": dup_op, "backend": place}
+        return Matrix.from_coo(rows, cols, values, **how)
     if not S.has_canonical_format:
         S = S.copy()  # the next line sorts in place
         S.sum_duplicates()
@@ -483,9 +477,8 @@ def from_graphblas(
     [1.5, 0.0, 2.5, 0.0]
     """
     if not type(x).__module__.startswith("graphblas."):
-        raise errors.DomainMismatch(
-            f"from_graphblas: {type(x).__name__} is no object of python-graphblas."
-        )
+        fact = f"{type(x).__name__} is no object of python-graphblas"
+        raise errors.DomainMismatch(f"from_graphblas: {fact}.")
     kinds: dict[str, Any] = {"Vector": Vector, "Matrix": Matrix, "Scalar": Scalar}
     kind = kinds.get(type(x).__name__)
     if kind is None:  # an expression, a mask or a view

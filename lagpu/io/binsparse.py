@@ -87,10 +87,9 @@ class _Reader:
             raise ValueError(f"shape {shape} and {count} values are not of a matrix")
         self.shape, self.count = (shape[0], shape[1]), count
         self.structure = head.get("structure")
-        if self.structure is not None and not _STRUCTURE.fullmatch(str(self.structure)):
-            raise NotSupported(
-                f"read: {budget.name} has the structure {str(self.structure)[:40]!r}."
-            )
+        words = str(self.structure)
+        if self.structure is not None and not _STRUCTURE.fullmatch(words):
+            raise NotSupported(f"read: {budget.name} has the structure {words[:40]!r}.")
         self.arrays = {name: self._inside(name) for name in _ARRAYS if name in head["data_types"]}
         total = 0
         for data in self.arrays.values():
@@ -218,14 +217,11 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
         "indices_1": csc.row_idx.astype(np.uint64),
         "values": values.astype(np.uint8) if csc.dtype.is_bool else values,
     }
+    kinds = dict.fromkeys(arrays, "uint64") | {"values": f"iso[{kind}]" if csc.iso else kind}
     head = {
-        "version": _VERSION,
-        "format": "CSC",
-        "shape": [csc.nrows, csc.ncols],
-        "number_of_stored_values": csc.nvals,
-        "data_types": dict.fromkeys(arrays, "uint64")
-        | {"values": f"iso[{kind}]" if csc.iso else kind},
-    }
+        "version": _VERSION, "format": "CSC", "shape": [csc.nrows, csc.ncols],
+        "number_of_stored_values": csc.nvals, "data_types": kinds,
+    }  # fmt: skip
     image = io.BytesIO()  # HDF5 reads what it has written, and a new file is only written
     with h5py.File(image, "w") as h5:
         h5.attrs["binsparse"] = json.dumps({"binsparse": head})

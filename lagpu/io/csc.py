@@ -202,11 +202,7 @@ def symmetrise(csc: CSC, what: str) -> CSC:
     """Return the union of a matrix with its transpose, if that fits."""
     # `InvalidValue` if it is not square, or an edge has a different value in each direction.
     memory.require(bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso), what)
-    if csc.nrows != csc.ncols:
-        raise InvalidValue(
-            f"{what}: nrows {csc.nrows} != ncols {csc.ncols}, so edges have no reverse. "
-            "Leave `directed` out."
-        )
+    require_reverses(what, csc.nrows, csc.ncols)
     n = csc.nrows
     if csc.iso:
         rows, cols = csc.row_idx, csc.columns()
@@ -218,6 +214,13 @@ def symmetrise(csc: CSC, what: str) -> CSC:
         if conflict is not None:
             raise InvalidValue(f"{what}: {different(*conflict)}")
     return replace(merged, symmetric=_is_exact(csc.values) or None)
+
+
+def require_reverses(what: str, nrows: int, ncols: int) -> None:
+    """Raise `InvalidValue` unless a matrix is square."""
+    if nrows != ncols:
+        fact = f"nrows {nrows} != ncols {ncols}, so edges have no reverse"
+        raise InvalidValue(f"{what}: {fact}. Leave `directed` out.")
 
 
 def different(i: int, j: int, value: Any, other: Any) -> str:
@@ -266,9 +269,8 @@ def asymmetry(csc: CSC) -> tuple[int, int] | None:
     data = np.arange(csc.nvals)  # where the entry across is stored
     here = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
     across = here.T.tocsc()  # sorted
-    same = np.array_equal(across.indptr, here.indptr) and np.array_equal(
-        across.indices, here.indices
-    )
+    pairs = ((across.indptr, here.indptr), (across.indices, here.indices))
+    same = all(np.array_equal(*pair) for pair in pairs)
     if same and csc.iso:
         return None
     if same:

@@ -43,23 +43,23 @@ class ReadOptions(TypedDict, total=False):
     format: str | None
 
 
+Source = str | os.PathLike[str] | IO[Any]
+
+
 @overload
 def read(
-    path: str | os.PathLike[str] | IO[Any],
-    *,
-    renumber: Literal[False] = False,
-    **how: Unpack[ReadOptions],
+    path: Source, *, renumber: Literal[False] = False, **how: Unpack[ReadOptions]
 ) -> Matrix: ...
 
 
 @overload
 def read(
-    path: str | os.PathLike[str] | IO[Any], *, renumber: Literal[True], **how: Unpack[ReadOptions]
+    path: Source, *, renumber: Literal[True], **how: Unpack[ReadOptions]
 ) -> tuple[Matrix, Array]: ...
 
 
 def read(
-    path: str | os.PathLike[str] | IO[Any], *, backend: str | Backend | None = None,
+    path: Source, *, backend: str | Backend | None = None,
     directed: bool | None = None, header: bool | None = None,
     dup_op: BinaryOp | Monoid | str | None = None, renumber: bool = False,
     columns: Sequence[str] | None = None, format: str | None = None,
@@ -187,9 +187,8 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
         return form.read(data, budget, options)
     except FileFormatError as error:
         if form.guessed and suites.looks_like_metis(data):
-            raise FileFormatError(
-                f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
-            ) from None
+            remedy = 'If it is a METIS graph, name it .graph, or give format=".graph".'
+            raise FileFormatError(f"{error} {remedy}") from None
         raise
 
 
@@ -312,11 +311,8 @@ def read_vector(
                 archive = Archive(stream, budget, texts=ids)
                 indices, values = archive["indices"], archive["values"]
             shapes = f"{indices.dtype} {indices.shape} do not fit values {values.shape}"
-            if (
-                indices.ndim != 1
-                or indices.shape != values.shape
-                or indices.dtype.kind not in kinds
-            ):
+            fits = indices.ndim == 1 and indices.shape == values.shape
+            if not fits or indices.dtype.kind not in kinds:
                 raise FileFormatError(f"read: {budget.name}: indices {shapes}.")
             return indices if ids else indices.astype(np.int64), values
         text = content(unpacked(stream), budget).decode("utf-8", "replace")
@@ -332,9 +328,8 @@ def read_vector(
             continue
         try:
             index, value = words
-            found.append(
-                (index if ids else int(index), value if texts else reading.number(value.encode()))
-            )
+            shown = value if texts else reading.number(value.encode())
+            found.append((index if ids else int(index), shown))
         except ValueError:
             lack = f"line {number} is not an {'id' if ids else 'index'} and a value"
             raise FileFormatError(f"read: {file.name}: {lack}.") from None

@@ -101,89 +101,50 @@ _SQUARE = _ALL - {"rectangular"}
 _ENTRIES = frozenset({"directed", "values", "infinite"})
 
 FORMATS: tuple[Format, ...] = (
-    Format(
-        "Matrix Market", (".mtx",), matrix_market.parse, matrix_market.dump,
-        lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_TYPED,
-    ),
-    Format(
-        "NumPy archive", (".npz",), npz.parse, npz.dump,
-        magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_TYPED,  # with members, without members
-    ),
-    Format(
-        "GraphML", (".graphml",), _with(networkx_graphs.parse, kind="GraphML"),
-        _with(networkx_graphs.dump, kind="GraphML"),
-        lambda data: networkx_graphs.GRAPHML.match(data, 0, _START),
-        heeds=_IDS, holds=_SQUARE, extra="nx",
-    ),
-    Format(
-        "GML", (".gml",), _with(networkx_graphs.parse, kind="GML"),
-        _with(networkx_graphs.dump, kind="GML"),
-        lambda data: networkx_graphs.GML.match(data, 0, _START),
-        heeds=_IDS, holds=_SQUARE, extra="nx",
-    ),
-    Format(
-        "DIMACS arcs", (".gr",), suites.parse_dimacs,
-        _list("p sp {n} {m}\n", prefix="a ", first=1, weights=True), suites.PROBLEM.match,
-        heeds=_DUP, holds=_SQUARE - {"infinite"},
-    ),
-    Format(
-        "DIMACS edges", (".col",), suites.parse_dimacs,
-        _list("p edge {n} {m}\n", prefix="e ", first=1, weights=False, once=True),
-        suites.PROBLEM.match,
-        heeds=_DUP, holds=frozenset({"last"}),
-    ),
-    Format(
-        "METIS", (".graph", ".metis"), suites.parse_metis, suites.dump_metis,
-        heeds=_DUP, holds=frozenset({"last", "values"}),
-    ),
-    Format(
-        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap, suites.bytes_of_item,
-        holds=_SQUARE - {"values"}, binary=True,
-    ),
-    Format(
-        "GAP serialized with weights", (".wsg",), suites.parse_gap,
-        _with(suites.dump_gap, weights=True), suites.bytes_of_item, holds=_SQUARE, binary=True,
-    ),
-    Format(
-        "Parquet", (".parquet",), parquet.parse, parquet.dump, magic=(parquet.MAGIC,),
-        heeds=_IDS | {"columns"}, holds=_SQUARE | {"unsigned"}, extra="parquet",
-    ),
-    Format(
-        "Binsparse in HDF5", (".h5", ".hdf5"), binsparse.parse, binsparse.dump,
-        magic=(binsparse.MAGIC,), heeds=_DUP, holds=_TYPED, extra="hdf5",
-    ),
-    Format(
-        "KONECT", (".konect",), edge_list.parse_konect,
-        _list("% asym {kind}\n% {m} {n} {n}\n", first=1), edge_list.KONECT.match,
-        heeds=_DUP | {"columns"}, holds=_SQUARE,
-    ),
-    Format(
-        "LDBC Graphalytics", (".e",), edge_list.parse_ldbc, _list(),
-        heeds=_IDS, holds=_ENTRIES, guessed=True,
-    ),
-    Format(
-        "CSV", (".csv",), edge_list.parse_table, _list("{names}\n", separator=","),
-        edge_list.is_table, heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
-    ),
-    Format(
-        "TSV", (".tsv",), edge_list.parse_table, _list("{names}\n", separator="\t"),
-        heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
-    ),
-    Format(
-        "GAP edge list", (".el",), edge_list.parse, _list(weights=False),
-        heeds=_LIST, holds=frozenset({"directed"}), guessed=True,
-    ),
-    Format(
-        "GAP edge list with weights", (".wel",), edge_list.parse, _list(weights=True),
-        heeds=_LIST, holds=_ENTRIES, guessed=True,
-    ),
+    Format("Matrix Market", (".mtx",), matrix_market.parse, matrix_market.dump,
+           lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_TYPED),
+    Format("NumPy archive", (".npz",), npz.parse, npz.dump,
+           magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_TYPED),  # with members, without members
+    *(Format(kind, (f".{kind.lower()}",), _with(networkx_graphs.parse, kind=kind),
+             _with(networkx_graphs.dump, kind=kind),
+             lambda data, known=known: known.match(data, 0, _START),  # type: ignore[misc]
+             heeds=_IDS, holds=_SQUARE, extra="nx")
+      for kind, known in (("GraphML", networkx_graphs.GRAPHML), ("GML", networkx_graphs.GML))),
+    Format("DIMACS arcs", (".gr",), suites.parse_dimacs,
+           _list("p sp {n} {m}\n", prefix="a ", first=1, weights=True), suites.PROBLEM.match,
+           heeds=_DUP, holds=_SQUARE - {"infinite"}),
+    Format("DIMACS edges", (".col",), suites.parse_dimacs,
+           _list("p edge {n} {m}\n", prefix="e ", first=1, weights=False, once=True),
+           suites.PROBLEM.match,
+           heeds=_DUP, holds=frozenset({"last"})),
+    Format("METIS", (".graph", ".metis"), suites.parse_metis, suites.dump_metis,
+           heeds=_DUP, holds=frozenset({"last", "values"})),
+    Format("GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap, suites.bytes_of_item,
+           holds=_SQUARE - {"values"}, binary=True),
+    Format("GAP serialized with weights", (".wsg",), suites.parse_gap,
+           _with(suites.dump_gap, weights=True), suites.bytes_of_item, holds=_SQUARE, binary=True),
+    Format("Parquet", (".parquet",), parquet.parse, parquet.dump, magic=(parquet.MAGIC,),
+           heeds=_IDS | {"columns"}, holds=_SQUARE | {"unsigned"}, extra="parquet"),
+    Format("Binsparse in HDF5", (".h5", ".hdf5"), binsparse.parse, binsparse.dump,
+           magic=(binsparse.MAGIC,), heeds=_DUP, holds=_TYPED, extra="hdf5"),
+    Format("KONECT", (".konect",), edge_list.parse_konect,
+           _list("% asym {kind}\n% {m} {n} {n}\n", first=1), edge_list.KONECT.match,
+           heeds=_DUP | {"columns"}, holds=_SQUARE),
+    Format("LDBC Graphalytics", (".e",), edge_list.parse_ldbc, _list(),
+           heeds=_IDS, holds=_ENTRIES, guessed=True),
+    Format("CSV", (".csv",), edge_list.parse_table, _list("{names}\n", separator=","),
+           edge_list.is_table, heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True),
+    Format("TSV", (".tsv",), edge_list.parse_table, _list("{names}\n", separator="\t"),
+           heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True),
+    Format("GAP edge list", (".el",), edge_list.parse, _list(weights=False),
+           heeds=_LIST, holds=frozenset({"directed"}), guessed=True),
+    Format("GAP edge list with weights", (".wel",), edge_list.parse, _list(weights=True),
+           heeds=_LIST, holds=_ENTRIES, guessed=True),
     # Last, since any other text is one.
-    Format(
-        "edge list", (".txt",), edge_list.parse,
-        _list("# Nodes: {n} Edges: {m}\n# FromNodeId\tToNodeId\n", separator="\t"),
-        lambda data: True,
-        heeds=_LIST, holds=_SQUARE, guessed=True,
-    ),
+    Format("edge list", (".txt",), edge_list.parse,
+           _list("# Nodes: {n} Edges: {m}\n# FromNodeId\tToNodeId\n", separator="\t"),
+           lambda data: True,
+           heeds=_LIST, holds=_SQUARE, guessed=True),
 )  # fmt: skip
 
 

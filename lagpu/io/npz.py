@@ -110,10 +110,9 @@ def _header(
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """Return shape, type and bytes of an array, checked against the size of its member."""
     with archive.open(member) as array:
-        if np.lib.format.read_magic(array) == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(array)
-        else:
-            shape, _, dtype = np.lib.format.read_array_header_2_0(array)
+        old = np.lib.format.read_magic(array) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(array)
         size = math.prod(shape) * dtype.itemsize
         if array.tell() + size != member.file_size:
             raise ValueError(f"{member.filename}: {member.file_size} bytes, not {size}")
@@ -202,12 +201,6 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     """Write an archive in the format of lagpu."""
     values = {"iso": csc.values} if csc.iso else {"values": csc.values}
     np.savez(
-        file,
-        allow_pickle=False,
-        lagpu_format=_VERSION,
-        shape=(csc.nrows, csc.ncols),
-        dtype=csc.dtype.name,
-        col_ptr=csc.col_ptr,
-        row_idx=csc.row_idx,
-        **values,
-    )
+        file, allow_pickle=False, lagpu_format=_VERSION, shape=(csc.nrows, csc.ncols),
+        dtype=csc.dtype.name, col_ptr=csc.col_ptr, row_idx=csc.row_idx, **values,
+    )  # fmt: skip

@@ -37,10 +37,8 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
     for title, kind in header:
         if kind_of(kind) is None and title not in texts:
             what = "no number" if title in titles[2:] else "no whole number and no text"
-            raise FileFormatError(
-                f"read: {name}: the column {title!r} has the type {str(kind)[:40]}, which is "
-                f"{what}."
-            )
+            fact = f"the column {title!r} has the type {str(kind)[:40]}, which is {what}"
+            raise FileFormatError(f"read: {name}: {fact}.")
     kinds = {str(kind_of(kind)) for _, kind in header[:2]}
     whole = not texts and not kinds & {"bool", "float16", "float32", "float64"}
     if not whole and not options.renumber:
@@ -71,21 +69,17 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         # Of two types, both would become FP64.
         if options.renumber and (not whole or len(kinds) == 2):
             names = Names()
-            u, v, ids = names.ordered(
-                *(names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
-            )
+            codes = (names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
+            u, v, ids = names.ordered(*codes)
         else:
             (u, v), ids = map(reading.array_of, columns[:2]), None
     held = 24 * rows
     if options.renumber:
         return reading.graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)
-    ends = (u.min(initial=0), v.min(initial=0), u.max(initial=0), v.max(initial=0))
-    if not 0 <= min(ends) <= max(ends) < 2**53:
-        bad = min(ends) if min(ends) < 0 else max(ends)
-        raise FileFormatError(
-            f"read: {name}: vertex {bad} is not a whole number 0, 1, 2, ... below 2**53. "
-            f"{NAMES_HINT}."
-        )
+    least, most = (min(u.min(initial=0), v.min(initial=0)), max(u.max(initial=0), v.max(initial=0)))
+    if not 0 <= least <= most < 2**53:
+        fact = f"vertex {least if least < 0 else most} is not a whole number 0, 1, 2, ..."
+        raise FileFormatError(f"read: {name}: {fact} below 2**53. {NAMES_HINT}.")
     # Below 2**53, so that nothing wraps.
     u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
     return reading.graph_of(Edges(u, v, weights), budget, options, held=held, n=n)

@@ -18,7 +18,7 @@ from lagpu.dtypes import BOOL, lookup
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
-from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
+from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, require_reverses, united
 from lagpu.io.formats import Format
 from lagpu.io.opening import damage_named, opened, packing_of, unpacked
 from lagpu.io.reading import BYTE_ORDER_MARK, Budget, Edges, Extent, Fault, Options
@@ -399,10 +399,9 @@ class _Reader:
         if line.any():
             at = int(np.flatnonzero(line)[0])
             above = source.head + int(lines[:at].sum())
-            why = next(
-                bytes(w) for f, (_, w) in zip(found, gathered, strict=True) if key[at] in f[:, 0]
-            )
-            raise FileFormatError(f"{self._name}, line {above + line[at]}: {why.decode()}.")
+            of_piece = next(p for p, facts in enumerate(found) if key[at] in facts[:, 0])
+            why = bytes(gathered[of_piece][1]).decode()
+            raise FileFormatError(f"{self._name}, line {above + line[at]}: {why}.")
         self._is_real = bool(real.any())
         top = int(source_top.max(initial=-1)), int(target_top.max(initial=-1))
         return Extent(int(size.sum()), top, int(least.min(initial=2**53)))
@@ -414,11 +413,8 @@ class _Reader:
         parts = self._parts
         nrows, ncols, first = source.shape(extent)
         both = directed is False or (source.undirected and directed is None)
-        if both and nrows != ncols:
-            raise InvalidValue(
-                f"{self._name}: nrows {nrows} != ncols {ncols}, so edges have no reverse. "
-                "Leave `directed` out."
-            )
+        if both:
+            require_reverses(self._name, nrows, ncols)
         times = 2 if both or source.mirror else 1
         count = times * max(self._most, -(-extent.size // parts.count))
         made = bytes_for_entries(0, ncols, values=not source.pattern) // parts.count
@@ -440,24 +436,21 @@ class _Reader:
 
         def part(home: Backend, layout: Any, piece: int) -> Any:
             csc = self._part(own.pop(piece), layout, piece, both)
-            return home.matrix_from_csc(
-                csc.col_ptr, csc.row_idx, csc.values, dtype, (csc.nrows, csc.ncols)
-            )
+            arrays = csc.col_ptr, csc.row_idx, csc.values
+            return home.matrix_from_csc(*arrays, dtype, (csc.nrows, csc.ncols))
 
         data = parts.matrix(part, dtype, (nrows, ncols), True if symmetric and exact else None)
         return Matrix._of(data, dtype, (nrows, ncols), grid, None)
 
     def _part(self, lists: tuple[Array, ...], layout: Any, piece: int, both: bool) -> CSC:
         """Return a part, from the entries that its piece owns, by position."""
-        shape, op = layout.shape(piece), self._options.dup_op
+        (m, n), op = layout.shape(piece), self._options.dup_op
         if len(lists) == 2:
-            return from_entries(lists[0], lists[1], None, shape[0], shape[1])
+            return from_entries(lists[0], lists[1], None, m, n)
         order = np.argsort(np.abs(lists[3]), kind="stable")  # as the file has them
         rows, cols, values, place = (x[order] for x in lists)
-        given, back = (
-            from_entries(rows[own], cols[own], values[own], shape[0], shape[1], op)
-            for own in (place > 0, place < 0)
-        )
+        signs = (place > 0, place < 0)
+        given, back = (from_entries(rows[x], cols[x], values[x], m, n, op) for x in signs)
         if not both:
             return given
         merged, conflict = united(given, back)

@@ -16,31 +16,15 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
+from lagpu.core import recorder as recording
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
-from lagpu.core.recorder import (
-    Observer,
-    Recorder,
-    blocking,
-    current_observer,
-    current_recorder,
-    ending,
-    queue,
-    run_statement,
-)
+from lagpu.core.recorder import Recorder, blocking, current_observer, current_recorder, queue
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, OutOfMemory
-from lagpu.loops.purity import (
-    VIEWS,
-    LoopBody,
-    WhileBody,
-    backend_of,
-    is_unbound,
-    lookup,
-    read_body,
-    read_while,
-)
+from lagpu.loops import purity
+from lagpu.loops.purity import VIEWS, LoopBody, WhileBody, backend_of, lookup, read_body
 from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
@@ -154,7 +138,7 @@ class KnownLoop:
         alike = (Vector, Matrix)
         self._likes = [(x, type(y), y.dtype, y.shape) for x, y in named if type(y) in alike]
         self._others = [(x, y) for x, y in named if type(y) not in alike]
-        self._own = {name for name, _ in named if is_unbound(name, code, {})}  # variables
+        self._own = {name for name, _ in named if purity.is_unbound(name, code, {})}  # variables
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
@@ -177,7 +161,7 @@ class KnownLoop:
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
         """Return what a name means that is none of the variables with a value."""
-        if name in local or (name in self._own and is_unbound(name, self._code, local)):
+        if name in local or (name in self._own and purity.is_unbound(name, self._code, local)):
             return self  # which no name means
         return lookup(name, local, outer)
 
@@ -265,17 +249,15 @@ def _run(backend: Backend, statements: Statements, depth: int) -> None:
     for s in statements:
         now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
-            run_statement(backend, now)
+            recording.run_statement(backend, now)
 
 
 # ---- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
 def loop(
-    *unnamed: Any,
-    until_empty: Vector | Matrix | None = None,
-    until_unchanged: Vector | Matrix | None = None,
-    times: int | None = None,
+    *unnamed: Any, until_empty: Vector | Matrix | None = None,
+    until_unchanged: Vector | Matrix | None = None, times: int | None = None,
     until: Scalar | None = None,
-) -> Iterator[int]:
+) -> Iterator[int]:  # fmt: skip
     """Yield 0, 1, 2, ... until a condition on a vector, a matrix or a scalar holds.
 
     Parameters
@@ -643,7 +625,7 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     return True
 
 
-_UNOBSERVED = Observer()
+_UNOBSERVED = recording.Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
@@ -690,7 +672,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
         return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
     recorded = find_known(frame, backend, True)
-    found = read_while(frame, watched) if recorded is None else None
+    found = purity.read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return _LATER
     before, backend.last_loop = backend.last_loop, ""
@@ -721,7 +703,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
         exec(found.code, frame.f_globals, local)
 
 
-ending.append(end_while)
+recording.ending.append(end_while)
 
 
 # ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

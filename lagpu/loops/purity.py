@@ -188,10 +188,10 @@ def _why_impure(function: FunctionType, counter: str) -> str:
     except ValueError:
         return "one of its variables has no value yet"
     outer = function.__globals__
-    return next(
-        filter(None, (_why_not(name, uses, lookup(name, local, outer), local, outer, counter)
-                      for name, uses in names.items())), ""
-    )  # fmt: skip
+    for name, uses in names.items():
+        if why := _why_not(name, uses, lookup(name, local, outer), local, outer, counter):
+            return why
+    return ""
 
 
 def _is_known(x: Any) -> bool:
@@ -199,12 +199,10 @@ def _is_known(x: Any) -> bool:
 
     A subclass of such a class may do anything.
     """
-    return (
-        any(x is known for known in _CALLED)
-        or isinstance(x, _NUMBERS)
-        or (type(x) is Aggregator and x.is_ours)
-        or (isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu."))
-    )
+    if isinstance(x, _NUMBERS) or any(x is known for known in _CALLED):
+        return True
+    ours = isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
+    return ours or (type(x) is Aggregator and x.is_ours)
 
 
 def backend_of(body: LoopBody, frame: FrameType) -> Any:
@@ -262,11 +260,8 @@ def _read_function(code: CodeType) -> Names | str:
     tree = _tree_of(code)
     if isinstance(tree, str):
         return tree
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.Lambda) and node.lineno == code.co_firstlineno
-    ]
+    defined = (x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef | ast.Lambda))
+    found = [node for node in defined if node.lineno == code.co_firstlineno]
     if len(found) != 1:
         return "another function is defined in its first line"
     (node,) = found
@@ -299,13 +294,8 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
     tree = _tree_of(code)
     if isinstance(tree, str):
         return LoopBody(reason=tree)
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For)
-        and isinstance(node.iter, ast.Call)
-        and node.iter.lineno <= line <= (node.iter.end_lineno or line)
-    ]
+    loops = (x for x in ast.walk(tree) if isinstance(x, ast.For) and isinstance(x.iter, ast.Call))
+    found = [x for x in loops if x.iter.lineno <= line <= (x.iter.end_lineno or line)]
     if len(found) != 1:
         return LoopBody(reason=f"{callee}(...) is not the iterable of exactly one for statement")
     try:
@@ -507,15 +497,13 @@ def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -
     There a target has the value of that other loop, whatever this loop left in it. Functions that
     are defined in such a body are left out, as they may be called later.
     """
-    others = [
-        node
-        for node in ast.walk(around)
-        if isinstance(node, ast.For)
-        and node is not loop
-        and set(targets) <= {x.id for x in ast.walk(node.target) if isinstance(x, ast.Name)}
-        and not any(inner is loop for inner in ast.walk(node))
-    ]
-    left: list[ast.AST] = [part for node in others for part in node.body]
+
+    def is_other(node: ast.For) -> bool:
+        names = {x.id for x in ast.walk(node.target) if isinstance(x, ast.Name)}
+        return names >= {*targets} and not any(inner is loop for inner in ast.walk(node))
+
+    loops = (node for node in ast.walk(around) if isinstance(node, ast.For))
+    left: list[ast.AST] = [part for node in loops if is_other(node) for part in node.body]
     found: set[int] = set()
     while left:
         node = left.pop()
@@ -547,10 +535,8 @@ def _check_lines(
         if isinstance(line, ast.If):
             _visit_test(line.test, counter, names)
             test = compile(ast.Expression(line.test), "<test of an if>", "eval")
-            parts = (
-                _check_lines(part, counter, names, written) for part in (line.body, line.orelse)
-            )
-            found.append((test, *parts))
+            both = line.body, line.orelse
+            found.append((test, *(_check_lines(x, counter, names, written) for x in both)))
             continue
         left: ast.expr
         if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
@@ -572,16 +558,11 @@ def _visit_test(node: ast.expr, counter: str, names: Names) -> None:
     parts: list[ast.expr] = []
     if isinstance(node, ast.Compare):
         parts = [node.left, *node.comparators]
-        if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and all(
-            isinstance(x, ast.Name | ast.Constant) for x in parts
-        ):  # of any objects
+        plain = all(isinstance(x, ast.Name | ast.Constant) for x in parts)
+        if plain and all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):  # of any objects
             parts = [x for x in parts if isinstance(x, ast.Name) and x.id == counter]
-    elif isinstance(node, ast.BoolOp):
-        parts = node.values
-    elif isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    elif isinstance(node, ast.UnaryOp):
-        parts = [node.operand]
+    elif isinstance(node, ast.BoolOp | ast.BinOp | ast.UnaryOp):
+        parts = _parts(node)
     elif isinstance(node, ast.Attribute) and node.attr in _FIXED and _dotted(node.value):
         names.add(_dotted(node.value) or "", "value")
     elif dotted is not None and dotted != counter:
@@ -590,6 +571,10 @@ def _visit_test(node: ast.expr, counter: str, names: Names) -> None:
         raise Impure(f"line {node.lineno} tests what may change")
     for part in parts:
         _visit_test(part, counter, names)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return [x for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
 
 
 _FIXED = ("nrows", "ncols", "size", "dtype", "ndim")  # of an object
@@ -610,16 +595,11 @@ def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
     """Collect the names of an index: a number, a name, a slice, or several of these."""
     if isinstance(node, ast.Name) and node.id != counter:
         names.add(node.id, "index")
-        return
-    parts: list[Any] = [node.operand] if isinstance(node, ast.UnaryOp) else []
-    if isinstance(node, ast.Slice):
-        parts = [x for x in (node.lower, node.upper, node.step) if x is not None]
-    elif isinstance(node, ast.Tuple | ast.List):
-        parts = node.elts
-    elif not parts:
+    elif isinstance(node, ast.UnaryOp | ast.Slice | ast.Tuple | ast.List):
+        for part in _parts(node):
+            _visit_index(part, counter, names)
+    else:
         _visit(node, counter, names)
-    for part in parts:
-        _visit_index(part, counter, names)
 
 
 def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> None:
@@ -644,9 +624,8 @@ def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> Non
         names.add(dotted, "value")
         return
     elif isinstance(node, ast.Call):
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(
-            k.arg is None for k in node.keywords
-        ):
+        starred = any(isinstance(a, ast.Starred) for a in node.args)
+        if starred or any(k.arg is None for k in node.keywords):
             raise Impure(f"line {node.lineno} unpacks arguments")
         given = [*node.args, *(k.value for k in node.keywords)]
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -689,14 +668,10 @@ _INPLACE = (
 
 # Names of expressions in messages.
 _KINDS: dict[type[ast.expr], str] = {
-    ast.BinOp: "arithmetic",
-    ast.BoolOp: "a Boolean expression",
-    ast.Compare: "a comparison",
-    ast.IfExp: "a conditional expression",
-    ast.Lambda: "a lambda",
-    ast.NamedExpr: "an assignment expression",
-    ast.UnaryOp: "arithmetic",
-}
+    ast.BinOp: "arithmetic", ast.BoolOp: "a Boolean expression", ast.Compare: "a comparison",
+    ast.IfExp: "a conditional expression", ast.Lambda: "a lambda",
+    ast.NamedExpr: "an assignment expression", ast.UnaryOp: "arithmetic",
+}  # fmt: skip
 
 
 def _dotted(node: ast.expr) -> str | None:

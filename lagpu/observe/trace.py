@@ -586,12 +586,10 @@ class Trace(Observer):
         for field in ("host_ms", "compile_ms", "copy_ms", "copy_bytes"):
             sums[field] = sum(_known(parts, field))
         return Totals(
-            statements=len(rows),
-            **sums,
-            fused=sum(row.mode == "fused" for row in rows),
+            len(rows), **sums, fused=sum(row.mode == "fused" for row in rows),
             unlogged=sum(row.level is None for row in rows),
             unrecorded=sum(meter.unrecorded() for meter in meters),
-        )
+        )  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Return rows and totals as one JSON object, or write it to the file `path`."""
@@ -648,15 +646,10 @@ class Trace(Observer):
         ran, between = _sentences(self.totals())
         named = (facts or {}).items()
         page = fill(
-            "trace.html",
-            title=text(title),
+            "trace.html", title=text(title), ran=text(ran), between=text(between),
             facts="".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in named),
-            ran=text(ran),
-            between=text(between),
-            chart=_chart(self.rows),
-            summary=_summary(self.rows),
-            data=data(_packed(self.rows)),
-        )
+            chart=_chart(self.rows), summary=_summary(self.rows), data=data(_packed(self.rows)),
+        )  # fmt: skip
         return return_or_write(path, page)
 
     def plot(self, ax: Any = None) -> Any:
@@ -853,9 +846,8 @@ def explain(call: Any) -> str:
     """
     mark_used(call)
     if isinstance(call, MatMul):
-        raise DomainMismatch(
-            f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
-        )
+        fact, remedy = f"{call!r} has no semiring", f"Write semiring.any_pair({call!r})"
+        raise DomainMismatch(f"explain: {fact}. {remedy}.")
     products = (operations.Multiply, operations.MultiplySelection)
     if not isinstance(call, Call) or not isinstance(call.operation, products):
         kind = type(call).__name__

@@ -142,6 +142,7 @@ def metric(name: str, over: str = "") -> Metric:
 # `says` is the kind of its sentence, `machine` what we have not, the rest that kind's arguments
 Claim = Mapping[str, Any]
 Range = tuple[float, float]  # the least and the greatest that a number may be
+Said = tuple[str, str]  # whether a claim held, and the sentence about it, empty without any row
 
 HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Undecided"
 #: Two runs of one row, on two days, differed by this factor at most before rows were repeated.
@@ -150,9 +151,7 @@ ONE_RUN = 2.8
 ANOTHER_DAY = 1.02
 #: One choice suits all graphs if it is nowhere worse than the best by more than this factor.
 CLOSE = 1.1
-_MEANS: dict[str, Callable[[Sequence[float]], float]] = {
-    "geometric mean": geometric_mean, "mean": fmean, "least": min
-}  # fmt: skip
+_MEANS: dict[str, Any] = {"geometric mean": geometric_mean, "mean": fmean, "least": min}
 
 
 def sentence(claim: Claim, rows: Sequence[Row]) -> str:
@@ -272,11 +271,11 @@ def _equally_good(rows: Sequence[Row]) -> list[str]:
 
 def _close(rows: Sequence[Row]) -> list[str]:
     """Return the variants that are for certain as good as the best, or nearly so."""
-    return [
-        row["variant"]
-        for row in rows
-        if all(_better(row, other)[1][0] * CLOSE >= 1 for other in rows if other is not row)
-    ]
+
+    def is_close(row: Row) -> bool:
+        return all(_better(row, other)[1][0] * CLOSE >= 1 for other in rows if other is not row)
+
+    return [row["variant"] for row in rows if is_close(row)]
 
 
 def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
@@ -287,7 +286,7 @@ def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
 def _ratio(
     rows: Sequence[Row], of: str, to: str, least: float = 0.0, most: float = 0.0, kind: str = "",
     mean: str = "geometric mean",
-) -> tuple[str, str]:  # fmt: skip
+) -> Said:  # fmt: skip
     """Say how many times better one variant, maybe `BEST`, is than another."""
     found = []
     for by_name in _by_graph(rows).values():
@@ -309,7 +308,7 @@ def _ratio(
     )
 
 
-def _best(rows: Sequence[Row], kind: str, expected: Sequence[str]) -> tuple[str, str]:
+def _best(rows: Sequence[Row], kind: str, expected: Sequence[str]) -> Said:
     """Say whether some variants are the best on most graphs of a kind, or of all."""
     mine = [row for row in rows if row["of_paper"] and _is_of(row, kind)]
     rivals = [[*by_name.values()] for by_name in _by_graph(mine).values()]
@@ -328,9 +327,7 @@ def _expected(names: Sequence[str], expected: Sequence[str]) -> str:
     return HELD if hits == len(names) else UNKNOWN if hits else NOT_HELD
 
 
-def _choice(
-    rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
-) -> tuple[str, str]:
+def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()) -> Said:
     """Say which of several variants is the best: an expected one, or another on each graph."""
     mine = _by_graph([row for row in rows if row["variant"] in of])
     several = {graph: [*names.values()] for graph, names in mine.items() if len(names) > 1}
@@ -355,7 +352,7 @@ def _choice(
     return word, f"Best on {'; '.join(texts)}."
 
 
-def _peak(rows: Sequence[Row], of: str, least: float) -> tuple[str, str]:
+def _peak(rows: Sequence[Row], of: str, least: float) -> Said:
     """Say whether a variant reaches a value somewhere."""
     mine = _of_variant(rows, of)
     if not mine:
@@ -367,7 +364,7 @@ def _peak(rows: Sequence[Row], of: str, least: float) -> tuple[str, str]:
     )
 
 
-def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> tuple[str, str]:
+def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> Said:
     """Say the values of a variant, from the least to the greatest, which is `most` at most."""
     mine = [row for row in _of_variant(rows, of) if _is_of(row, kind)]
     if not mine:
@@ -378,7 +375,7 @@ def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> tuple[
     return word, f"{of}, {mine[0]['unit']}: {values}; the claim is {most:g} or less."
 
 
-def _falls(rows: Sequence[Row], of: str) -> tuple[str, str]:
+def _falls(rows: Sequence[Row], of: str) -> Said:
     """Say whether searches are slower on graphs where the value of a variant is greater."""
     mine = _of_variant(rows, of)
     words = []
@@ -392,7 +389,7 @@ def _falls(rows: Sequence[Row], of: str) -> tuple[str, str]:
     return _by_most(words), f"{of}, {mine[0]['unit']} at GTEPS: {values}." if mine else ""
 
 
-_SENTENCES: dict[str, Callable[..., tuple[str, str]]] = {
+_SENTENCES: dict[str, Callable[..., Said]] = {
     "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values,
     "Falls": _falls,
 }  # fmt: skip

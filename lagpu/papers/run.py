@@ -210,11 +210,7 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
 
 
 #: By the `kind` of an experiment.
-WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Searched]] = {
-    "searches": searches,
-    "parts": by_part,
-    "accumulations": accumulations,
-}
+WAYS = {"searches": searches, "parts": by_part, "accumulations": accumulations}
 
 
 class EnergyCounter:
@@ -464,17 +460,13 @@ class _Work:
         rows = [row.copy() for row in self.rows]
         _complete(experiment, rows)
         return {
-            "part": experiment.part,
-            "title": experiment.title,
-            "metric": experiment.metric.unit,
-            "definition": experiment.metric.definition,
-            "measured_on": experiment.machine,
-            "notes": list(experiment.notes),
-            "roots": experiment.roots,
-            "missing": [*self.missing],
+            "part": experiment.part, "title": experiment.title,
+            "metric": experiment.metric.unit, "definition": experiment.metric.definition,
+            "measured_on": experiment.machine, "notes": list(experiment.notes),
+            "roots": experiment.roots, "missing": [*self.missing],
             "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
             "rows": rows,
-        }
+        }  # fmt: skip
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
         request, graphs = self._request, self._graphs
@@ -517,10 +509,8 @@ class _Work:
                 why = str(error).removeprefix("--peers: ")
                 self.missing.setdefault(f"{variant.name}: {why}")
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
-            self.missing.setdefault(
-                f"kernels: the {place.name} backend has none; its directions replace them, so "
-                "variants of one direction are the same"
-            )
+            instead = "its directions replace them, so variants of one direction are the same"
+            self.missing.setdefault(f"kernels: the {place.name} backend has none; {instead}")
         return runners
 
     def _measured(self, graph: PaperGraph, tested: Tested, runner: Runner, turn: int) -> Searched:
@@ -550,17 +540,15 @@ class _Work:
         last, metric = turns[-1], self._experiment.metric
         edges = tuple(last.edges[root] for root in tested.roots)
         none = [0.0] * len(edges)
-        runs = [
-            data.Measured(
-                tuple(one.kernel_ms or (sample.device_ms for sample in one.samples)),
-                edges,
-                facts.entries,
-                facts.symmetric,
-                one.joules,
-                tuple(one.parts.get(variant.part, none)),
+
+        def measured(one: Searched) -> data.Measured:
+            ms = tuple(one.kernel_ms or (sample.device_ms for sample in one.samples))
+            of_graph = edges, facts.entries, facts.symmetric
+            return data.Measured(
+                ms, *of_graph, one.joules, tuple(one.parts.get(variant.part, none))
             )
-            for one in turns
-        ]
+
+        runs = [*map(measured, turns)]
         whole = runs[0]._replace(
             ms=_means([run.ms for run in runs]),
             parts=_means([run.parts for run in runs]),
@@ -570,38 +558,24 @@ class _Work:
         why = self._graphs.why(graph)
         mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {
-            "graph": graph.name,
-            "kind": graph.kind,
-            "made_from": self._graphs.source(graph),
-            "stand_in": why,
-            "vertices": facts.vertices,
-            "entries": facts.entries,
+            "graph": graph.name, "kind": graph.kind, "made_from": self._graphs.source(graph),
+            "stand_in": why, "vertices": facts.vertices, "entries": facts.entries,
             "paper_size": graph.size,
             "degrees": (int(degree.max()), float(degree.mean()), float(degree.std())),
-            "variant": variant.name,
-            "of_paper": variant.of_paper,
-            "runs_as": runner.runs_as,
-            "note": variant.note,
-            "backend": runner.runs_as if place is None else place.name,
+            "variant": variant.name, "of_paper": variant.of_paper, "runs_as": runner.runs_as,
+            "note": variant.note, "backend": runner.runs_as if place is None else place.name,
             "own": runner.is_papers and mode != _BY_LEVEL,
             "size_only": self._request.quick or why.startswith("size only"),
-            "mode": mode,
-            "output": last.output,
-            "roots": len(edges),
-            "value": metric.of(whole),
-            "runs": [metric.of(run) for run in runs],
-            "unit": metric.unit,
-            "more": metric.more,
-            "reported": graph.reported.get(variant.name),
-            "median_ms": median(span),
-            "mean_ms": fmean(span),
+            "mode": mode, "output": last.output, "roots": len(edges),
+            "value": metric.of(whole), "runs": [metric.of(run) for run in runs],
+            "unit": metric.unit, "more": metric.more, "reported": graph.reported.get(variant.name),
+            "median_ms": median(span), "mean_ms": fmean(span),
             "kernel_ms": median(whole.ms) if last.kernel_ms else None,
             "gteps": harness.harmonic_gteps(whole.ms, edges),
             "rates": [harness.harmonic_gteps(run.ms, edges) for run in runs],
-            "bytes": last.nbytes,
-            "joules": whole.joules,
+            "bytes": last.nbytes, "joules": whole.joules,
             "checked": not any(one.refusal for one in turns),
-        }
+        }  # fmt: skip
 
 
 def _means(of_turns: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -615,9 +589,8 @@ def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
     try:
         return backends.get(f"grid:{graph.pieces}:{kind}")
     except (BackendUnavailable, InvalidValue) as error:
-        raise BackendUnavailable(
-            f"paper: needs a grid of {graph.pieces}: {error} With -b cpu or sim a host has any."
-        ) from error
+        fact = f"needs a grid of {graph.pieces}: {error}"
+        raise BackendUnavailable(f"paper: {fact} With -b cpu or sim a host has any.") from error
 
 
 def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
@@ -630,9 +603,8 @@ def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
             for row in mine:
                 of = [row["value"], *row["runs"]]
                 known = None not in (*over, *of)
-                row["value"], *row["runs"] = (
-                    [x / by for x, by in zip(of, over, strict=False)] if known else [None]
-                )
+                found = [x / by for x, by in zip(of, over, strict=False)] if known else [None]
+                row["value"], *row["runs"] = found
         best = data.best_of(mine)
         if best is not None and data.BEST in graph.reported:
             best["reported"] = graph.reported[data.BEST]

@@ -35,9 +35,7 @@ class Case:
     name: str
     #: Takes (backend, oracle), returns a summary in a few words, raises if the case fails.
     run: Callable[[Backend, Backend], str]
-    brief: Callable[[Backend, Backend], str] | None = (
-        None  # the same on fewer graphs, for quick runs
-    )
+    brief: Callable[[Backend, Backend], str] | None = None  # on fewer graphs, for quick runs
 
 
 def kind_of(group: str, name: str) -> tuple[str, str]:

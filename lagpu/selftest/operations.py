@@ -43,23 +43,13 @@ def cases(kernels: tuple[str, ...]) -> Iterator[Case]:
 # (which reads no operand, one, both, or indices), and every type once. `selections` uses every
 # other row, which again have every kind of addition and multiplication.
 _PRODUCTS: tuple[tuple[Semiring, DType], ...] = (
-    (semiring.any_pair, BOOL),
-    (semiring.lxor_land, BOOL),
-    (semiring.lor_land, BOOL),
-    (semiring.land_eq, BOOL),
-    (semiring.plus_times, INT32),
-    (semiring.plus_pair, INT64),
-    (semiring.plus_first, FP64),
-    (semiring.plus_minus, FP32),
-    (semiring.times_second, UINT32),
-    (semiring.plus_first, BOOL),
-    (semiring.min_plus, FP32),
-    (semiring.min_first, INT32),
-    (semiring.max_second, INT64),
-    (semiring.max_min, UINT64),
-    (semiring.min_secondi, INT64),
+    (semiring.any_pair, BOOL), (semiring.lxor_land, BOOL), (semiring.lor_land, BOOL),
+    (semiring.land_eq, BOOL), (semiring.plus_times, INT32), (semiring.plus_pair, INT64),
+    (semiring.plus_first, FP64), (semiring.plus_minus, FP32), (semiring.times_second, UINT32),
+    (semiring.plus_first, BOOL), (semiring.min_plus, FP32), (semiring.min_first, INT32),
+    (semiring.max_second, INT64), (semiring.max_min, UINT64), (semiring.min_secondi, INT64),
     (semiring.max_firstj, INT64),
-)
+)  # fmt: skip
 _WIDE = (semiring.any_pair, semiring.plus_times)
 _FEW = GRAPHS[1::3]  # a self-loop, a graph as large as a warp, a hub of many warps
 
@@ -80,13 +70,10 @@ def products(kernels: tuple[str, ...]) -> Iterator[Case]:
     for kernel in kernels:
         for op, dtype in _PRODUCTS:
             for wide in (False, True) if op in _WIDE else (False,):
-                every, few = (
-                    agree(partial(_products, graphs, kernel, op, dtype, wide))
-                    for graphs in (GRAPHS, _FEW)
-                )
+                run = partial(_products, kernel, op, dtype, wide)
                 width = ", 64-bit indices" if wide else ""
                 name = f"{kernel or 'product'} {op.name} {dtype}{width}"
-                yield Case("products", name, every, few)
+                yield Case("products", name, *(agree(partial(run, x)) for x in (GRAPHS, _FEW)))
         yield Case("products", f"{kernel or 'product'} any_secondi", _any_is_one_of(kernel))
         yield Case("products", f"{kernel or 'product'} by a library", _as_the_library(kernel))
 
@@ -96,7 +83,7 @@ def _chosen_kernel(kernel: str, place: Backend) -> dict[str, str]:
 
 
 def _products(
-    graphs: Sequence[Graph], kernel: str, op: Semiring, dtype: DType, wide: bool, place: Backend
+    kernel: str, op: Semiring, dtype: DType, wide: bool, graphs: Sequence[Graph], place: Backend
 ) -> Results:
     plus = binary.lor if op.monoid.name in ("any", "lor", "land", "lxor") else binary.plus
     for graph in graphs:
@@ -147,11 +134,8 @@ def _as_the_library(kernel: str) -> Any:
             S, x = library(A), u.to_dense(0.0)
             for way, call, of in (("A @ u", A @ u, S), ("u @ A", u @ A, S.T)):
                 found = semiring.plus_times(call, **_chosen_kernel(kernel, place)).new()
-                wanted = of @ place.device.xp.asarray(x) if on_gpu else of @ x
-                differs = difference(
-                    found.to_dense(0.0), wanted.get() if on_gpu else wanted, rounded=True
-                )
-                if differs:
+                wanted = (of @ place.device.xp.asarray(x)).get() if on_gpu else of @ x
+                if differs := difference(found.to_dense(0.0), wanted, rounded=True):
                     raise Difference(f"{way} on {graph.name}: {differs}")
         return f"{2 * len(GRAPHS)} products agree with {library.__name__.removeprefix('to_')}"
 
@@ -299,12 +283,9 @@ def _rounded(name: str) -> Callable[[Backend, Backend], str]:
 
 
 _MASKS: dict[str, Any] = {
-    "": lambda m: None,
-    " m.S": lambda m: m.S,
-    " ~m.S": lambda m: ~m.S,
-    " m.V": lambda m: m.V,
-    " ~m.V": lambda m: ~m.V,
-}
+    "": lambda m: None, " m.S": lambda m: m.S, " ~m.S": lambda m: ~m.S,
+    " m.V": lambda m: m.V, " ~m.V": lambda m: ~m.V,
+}  # fmt: skip
 # Each takes (updater, u, indices), where the indices are distinct, unsorted and incomplete.
 _WRITES: dict[str, Any] = {
     "scalar": lambda to, u, at: to << 1,

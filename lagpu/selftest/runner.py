@@ -40,21 +40,14 @@ def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[st
         rows = list(_shown(cases, (_row(case, place, oracle) for case in cases)))
     device = place.device
     passed = sum(row["passed"] for row in rows)
+    totals = {"cases": len(rows), "passed": passed, "failed": len(rows) - passed,
+              "seconds": round(time.perf_counter() - start, 1)}  # fmt: skip
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "backend": place.name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "backend": place.name,
         "device": device.describe() if device is not None else {"device": "host"},
-        "versions": versions.versions(),
-        "sources_hash": place.capabilities.sources_hash,
-        "commit": versions.commit(),
-        "rows": rows,
-        "totals": {
-            "cases": len(rows),
-            "passed": passed,
-            "failed": len(rows) - passed,
-            "seconds": round(time.perf_counter() - start, 1),
-        },
-    }
+        "versions": versions.versions(), "sources_hash": place.capabilities.sources_hash,
+        "commit": versions.commit(), "rows": rows, "totals": totals,
+    }  # fmt: skip
 
 
 def _cases(place: Backend) -> Iterator[Case]:
@@ -64,18 +57,14 @@ def _cases(place: Backend) -> Iterator[Case]:
 
 def _chosen(place: Backend, quick: bool) -> list[Case]:
     """Return the cases of a run, which every process lists in the same order."""
+    # If it is quick, one of each kernel, operation and algorithm, by its brief run if it has one;
+    # the first of a kind are degenerate.
     cases = list(_cases(place))
-    return _one_of_each_kind(cases) if quick else cases
-
-
-def _one_of_each_kind(cases: list[Case]) -> list[Case]:
-    """Return one case of each kernel, operation and algorithm; the first ones are degenerate."""
-    # Where a case has a brief run, it is that.
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         kinds.setdefault(kind_of(case.group, case.name), []).append(case)
-    chosen = [members[len(members) // 3] for members in kinds.values()]
-    return [replace(case, run=case.brief or case.run) for case in chosen]
+    some = [members[len(members) // 3] for members in kinds.values()]
+    return [replace(case, run=case.brief or case.run) for case in some] if quick else cases
 
 
 def _shown(cases: list[Case], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -76,8 +76,7 @@ def step(
     2 levels(frontier.S) << 2 {2: True}
     2 frontier(~levels.S, replace) << frontier any_pair A {}
     """
-    if not callable(algorithm):
-        raise DomainMismatch(f"step: {type(algorithm).__name__} cannot be called. Give a function.")
+    _require_callable(algorithm, "step")
     recorder = Steps(limit, "step")
     error, result = None, None
     with recorder:
@@ -89,6 +88,12 @@ def step(
     if error is not None:
         raise error
     return result
+
+
+def _require_callable(algorithm: Any, what: str) -> None:
+    if not callable(algorithm):
+        kind = type(algorithm).__name__
+        raise DomainMismatch(f"{what}: {kind} cannot be called. Give a function.")
 
 
 def steps(*, limit: int = STATEMENTS) -> Steps:
@@ -161,10 +166,7 @@ def explore(
     [7, 5, 7]
     >>> page = found.to_html()  # or to_html("page.html")
     """
-    if not callable(algorithm):
-        raise DomainMismatch(
-            f"explore: {type(algorithm).__name__} cannot be called. Give a function."
-        )
+    _require_callable(algorithm, "explore")
     values = {
         name: dict(found) if isinstance(found, Mapping) else {str(x): x for x in found}
         for name, found in options.items()
@@ -318,25 +320,17 @@ class Steps(_Paged, Observer):
             shape = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'SV'[not mask.structure]}"
             state = before.get(id(mask.vector))
             masking = Masking(shape, state, mask.structure, mask.complement)
-        self._steps.append(
-            Step(
-                number=len(self._steps) + 1,
-                level=self.level,
-                formula=" << ".join(format_formula(x.formula, names) for x in (to, call)),
-                source=shown,
-                code=code,
-                file="" if code is None else code.co_filename,
-                line=lines[0],
-                last_line=lines[1],
-                output=names[id(to.out)],
-                vectors={names[k]: state for k, state in self._states(scope).items()},
-                before={names[k]: state for k, state in before.items()},
-                scalars={names[k]: x.value for k, x in scope.items() if isinstance(x, Scalar)},
-                matrices={names[k]: A for k, A in matrices.items()},
-                mask=masking,
-                product=_multiplied(call, names),
-            )
-        )
+        self._steps.append(Step(
+            len(self._steps) + 1, self.level,
+            formula=" << ".join(format_formula(x.formula, names) for x in (to, call)),
+            source=shown, code=code, file="" if code is None else code.co_filename,
+            line=lines[0], last_line=lines[1], output=names[id(to.out)],
+            vectors={names[k]: state for k, state in self._states(scope).items()},
+            before={names[k]: state for k, state in before.items()},
+            scalars={names[k]: x.value for k, x in scope.items() if isinstance(x, Scalar)},
+            matrices={names[k]: A for k, A in matrices.items()},
+            mask=masking, product=_multiplied(call, names),
+        ))  # fmt: skip
 
     def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
         """Return names and objects in the variables of the algorithm's frames, innermost first."""
@@ -372,9 +366,8 @@ class Steps(_Paged, Observer):
             return known
         self._entries += new.nvals
         if self._entries > ENTRIES:
-            raise LimitExceeded(
-                f"{self._what}: more than {ENTRIES:,} entries in the states. Use a smaller graph."
-            )
+            fact = f"more than {ENTRIES:,} entries in the states"
+            raise LimitExceeded(f"{self._what}: {fact}. Use a smaller graph.")
         self._last[key] = new
         return new
 
@@ -393,12 +386,10 @@ class Steps(_Paged, Observer):
 
     def _copy(self, A: Matrix) -> Matrix:
         """Return a copy of a matrix; the last copy if no statement has written the matrix."""
-        known = self._copies.get(id(A))
-        if known is None:
+        if id(A) not in self._copies:
             data = A.backend.dup(A.data, A.dtype)
-            copy = Matrix._of(data, A.dtype, A.shape, A.backend, A.name)
-            known = self._copies[id(A)] = A, copy
-        return known[1]
+            self._copies[id(A)] = A, Matrix._of(data, A.dtype, A.shape, A.backend, A.name)
+        return self._copies[id(A)][1]
 
     # ------------------------------------------------------------------------------ reading
     def __len__(self) -> int:

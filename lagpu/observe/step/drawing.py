@@ -69,12 +69,8 @@ class State:
 
     def same_as(self, other: State) -> bool:
         """Return True if both have the same entries with the same values; NaN equals NaN."""
-        return (
-            self.size == other.size
-            and self.dtype is other.dtype
-            and self.indices.tobytes() == other.indices.tobytes()
-            and self.values.tobytes() == other.values.tobytes()
-        )
+        mine, its = ((x.indices.tobytes(), x.values.tobytes()) for x in (self, other))
+        return self.size == other.size and self.dtype is other.dtype and mine == its
 
 
 class Masking(NamedTuple):
@@ -550,21 +546,19 @@ def page_of_runs(
         return f'<use href="#{name}"/>'
 
     graph = graph_of(layout, every)
-    sections = {
-        labels: "".join(
-            _SECTION.format(
-                code=-1 if step.code is None else codes.index(step.code),
-                level=step.level if step.level >= 0 else "",
-                step=step,
-                where=text(step.where),
-                source=_breaking(step.source or step.formula),
-                drawing=draw(step, layout, share),
-                graph="" if graph is None else graph.draw(step, share),
-            )
-            for step in steps
+
+    def section(step: Step) -> str:
+        source = _breaking(step.source or step.formula)
+        code = -1 if step.code is None else codes.index(step.code)
+        level = step.level if step.level >= 0 else ""
+        drawings = {"drawing": draw(step, layout, share)}
+        drawings["graph"] = "" if graph is None else graph.draw(step, share)
+        where = text(step.where)
+        return _SECTION.format(
+            code=code, level=level, step=step, where=where, source=source, **drawings
         )
-        for labels, steps in small.items()
-    }
+
+    sections = {labels: "".join(map(section, steps)) for labels, steps in small.items()}
     first, choices, others = next(iter(small)), "", ""
     for name, labels in (names or {}).items():
         values = "".join(f"<option>{text(label)}</option>" for label in labels)
@@ -573,17 +567,12 @@ def page_of_runs(
         packed = gzip.compress(json.dumps(list(sections.values())).encode(), mtime=0)
         others = base64.b64encode(packed).decode()
     return fill(
-        "step.html",
-        title=text(title),
+        "step.html", title=text(title), count=str(max(len(small[first]), 1)),
         facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
-        count=str(max(len(small[first]), 1)),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
-        choices=choices,
-        steps=sections[first],
-        others=others,
-        legend=legend(),
-    )
+        choices=choices, steps=sections[first], others=others, legend=legend(),
+    )  # fmt: skip
 
 
 def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
@@ -596,12 +585,12 @@ def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
     """Return the source of a function as HTML, or those statements of a script that ran."""
     whole = code.co_name == "<module>"
-    try:
-        lines, first = (
-            (linecache.getlines(code.co_filename), 1) if whole else inspect.getsourcelines(code)
-        )
-    except OSError:
-        lines, first = [], code.co_firstlineno
+    lines, first = linecache.getlines(code.co_filename), 1
+    if not whole:
+        try:
+            lines, first = inspect.getsourcelines(code)
+        except OSError:
+            lines, first = [], code.co_firstlineno
     lines = textwrap.dedent("".join(lines) or "# the source cannot be read").splitlines()
     hidden = _hidden(lines, {step.line for step in steps if step.code is code} if whole else None)
     spans = ""
