@@ -46,7 +46,7 @@ _FUNCTIONS = {
     "Without parallel edges.": (
         "average_clustering clustering generalized_degree inter_community_edges mutual_weight"
     ),
-    "By Kruskal's algorithm, the default. For undirected graphs. Without parallel edges.": (
+    "By Kruskal's algorithm, the default. For undirected graphs.": (
         "maximum_spanning_edges maximum_spanning_tree minimum_spanning_edges minimum_spanning_tree"
     ),
     "The order is NetworkX'. Functions that sort neighbours are left to NetworkX.": (

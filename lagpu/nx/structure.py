@@ -122,56 +122,56 @@ def k_truss(G: Graph, k: Any) -> Any:
     return H
 
 
-def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
-    """Return the matrix of the places of edges in the order of keys, and their rows and columns."""
+def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array]:
+    """Return the matrix of the places of edges in the order of keys, and that order, (m,)."""
     # Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
     rows, cols, keys = once(G, keys)
     order = np.argsort(keys, kind="stable")
     rows, cols = rows[order], cols[order]
-    place, n, kept = np.arange(len(rows)), len(G), rows != cols
+    place, n, kept = np.arange(len(rows)), len(G), (rows != cols) & ~np.isnan(keys[order])
     ends = np.r_[rows[kept], cols[kept]], np.r_[cols[kept], rows[kept]]
     places = np.r_[place[kept], place[kept]]
     A = Matrix.from_coo(*ends, places, nrows=n, ncols=n, dup_op="min", like=G.matrix())
-    return A, rows, cols
+    return A, order
 
 
 @answers(short=True, not_for=_SIMPLE)
 def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
-    A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
+    A, _ = _ranked(G, np.zeros(len(G.edges.cols)))
     mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
+    rows, cols = once(G)
     kept = mates[rows] == cols
     return set(pairs(G, rows[kept], cols[kept]))
-
-
-def _spanning(G: Graph, weight: Any, sign: int) -> tuple[Array, Array]:
-    """Return (row, column) of the edges of a spanning forest, in Kruskal's order."""
-    values = G.numbers(weight)
-    if np.isnan(values).any():
-        raise NotImplementedError("lagpu: weights that are NaN")
-    A, rows, cols = _ranked(G, sign * values)
-    at = np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])
-    return rows[at], cols[at]
 
 
 def _declare_spanning(kind: str, sign: int) -> None:
     """Declare the functions of spanning forests of least weight, or with -1 of largest weight."""
 
-    def edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
-        """Return an iterator over the edges of a spanning forest, the best first."""
-        ends = pairs(G, *_spanning(G, weight, sign))
-        return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+    def edges(G: Graph, weight: Any, keys: bool, data: bool, ignore_nan: bool) -> Iterator[Any]:
+        """Return an iterator over the edges of a spanning forest, in Kruskal's order."""
+        lengths = G.numbers(weight)
+        if not ignore_nan and np.isnan(lengths).any():
+            raise NotImplementedError("lagpu: weights that are NaN")
+        A, order = _ranked(G, sign * lengths)
+        chosen = order[np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])]
+        whole = G.origin if G.whole is None else G.whole
+        if whole is None:
+            raise NotImplementedError("lagpu: the names of edges were not converted")
+        own = {"keys": bool(keys)} if G.is_multigraph() else {}
+        every = list(whole.edges(data=bool(data), **own))
+        return iter([every[k] for k in chosen.tolist()])
 
-    def tree(G: Graph, weight: Any) -> Any:
+    def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
         """Return a spanning forest as a NetworkX graph with all attributes."""
         T = G.whole.__class__()
         T.graph.update(G.whole.graph)
         T.add_nodes_from(G.whole.nodes.items())
-        T.add_edges_from(edges(G, weight, True))
+        T.add_edges_from(edges(G, weight, True, True, ignore_nan))
         return T
 
-    rules: dict[str, Any] = {"by_level": True, "not_for": _SIMPLE, "algorithm": ("kruskal",)}
+    rules: dict[str, Any] = {"by_level": True, "not_for": ("directed",), "algorithm": ("kruskal",)}
     answers(name=f"{kind}_spanning_tree", **rules)(tree)
-    answers(name=f"{kind}_spanning_edges", **rules, data=(True, False), iterator=True)(edges)
+    answers(name=f"{kind}_spanning_edges", **rules, iterator=True)(edges)
 
 
 _declare_spanning("minimum", 1)
