@@ -35,6 +35,7 @@ FILES = (
     "tests/test_boundary.py",
     "tests/test_cluster.py",
     "tests/test_cuts.py",
+    "tests/test_cycles.py::TestMinimumCycleBasis",
     "tests/test_dag.py",
     "tests/test_distance_measures.py",
     "tests/test_dominating.py",
@@ -84,6 +85,10 @@ REASONS = (
 )
 # Of 500 cases of one test of bounds, which take minutes through any backend, a few.
 SOME = "not test_use_bounds_on_off_consistency or 0.4-10-0 or 0.8-12-3"
+#: All files of tests but those of pictures, and those that take minutes through any backend.
+SLOW = {"approximation", "drawing", "flow", "isomorphism", "test_modularity_max", "test_subgraph"}
+PROCESSES = 8
+EVERY = sorted(file for file in HERE.rglob("test_*.py") if not SLOW & {*file.parts, file.stem})
 
 
 def passed(folder, files):
@@ -107,6 +112,12 @@ def test_a_few_files(tmp_path):
     found = passed(tmp_path, QUICK)
     assert found["tests"]["answered"] > 20
     assert found["calls"]["pagerank"]["answered"] > 10
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(PROCESSES))
+def test_all_files(tmp_path, part):
+    passed(tmp_path, EVERY[part::PROCESSES])
 
 
 @pytest.mark.ci
