@@ -144,6 +144,17 @@ def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
     return set(pairs(G, rows[kept], cols[kept]))
 
 
+def _edges(G: Graph, *, keys: Any, data: Any) -> list[Any]:
+    """Return the edges as NetworkX names them, in its order, with keys if they may be parallel."""
+    if not (data or G.is_multigraph()):
+        return list(pairs(G, *once(G)))
+    whole = G.origin if G.whole is None else G.whole
+    if whole is None:
+        raise NotImplementedError("lagpu: the names of edges were not converted")
+    own = {"keys": bool(keys)} if G.is_multigraph() else {}
+    return list(whole.edges(data=bool(data), **own))
+
+
 def _declare_spanning(kind: str, sign: int) -> None:
     """Declare the functions of spanning forests of least weight, or with -1 of largest weight."""
 
@@ -154,11 +165,7 @@ def _declare_spanning(kind: str, sign: int) -> None:
             raise NotImplementedError("lagpu: weights that are NaN")
         A, order = _ranked(G, sign * lengths)
         chosen = order[np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])]
-        whole = G.origin if G.whole is None else G.whole
-        if whole is None:
-            raise NotImplementedError("lagpu: the names of edges were not converted")
-        own = {"keys": bool(keys)} if G.is_multigraph() else {}
-        every = list(whole.edges(data=bool(data), **own))
+        every = _edges(G, keys=keys, data=data)
         return iter([every[k] for k in chosen.tolist()])
 
     def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
@@ -336,7 +343,7 @@ def betweenness_centrality_subset(
     return G.named(found.to_dense().tolist())
 
 
-@answers(by_level=True, not_for=("multigraph",))
+@answers(by_level=True)
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any
 ) -> dict[Any, float]:
@@ -347,13 +354,15 @@ def edge_betweenness_centrality(
     )
     col_ptr, row_idx, values = found.to_csc()
     keys = np.repeat(np.arange(n), np.diff(col_ptr)) * n + row_idx
-    rows, cols = G.along()
-    if not directed:
-        rows, cols = rows[rows <= cols], cols[rows <= cols]
-    wanted = values[np.searchsorted(keys, cols * n + rows)].tolist()
-    nodes = G.nodes
-    ends = zip(rows.tolist(), cols.tolist(), wanted, strict=True)
-    return {(nodes[u], nodes[v]): value for u, v, value in ends}
+    rows, cols, lengths = once(G, G.numbers(weight))
+    places = np.searchsorted(keys, cols * n + rows)
+    # The shortest of parallel edges share it.
+    least = np.full(len(keys), lengths.max(initial=0), lengths.dtype)
+    np.minimum.at(least, places, lengths)
+    shortest = lengths == least[places]
+    share = values / np.maximum(np.bincount(places[shortest], minlength=len(keys)), 1)
+    names = _edges(G, keys=True, data=False)
+    return dict(zip(names, np.where(shortest, share[places], 0.0).tolist(), strict=True))
 
 
 @answers()

@@ -87,7 +87,7 @@ REASONS = (
 SOME = "not test_use_bounds_on_off_consistency or 0.4-10-0 or 0.8-12-3"
 #: All files of tests but those of pictures, and those that take minutes through any backend.
 SLOW = {"approximation", "drawing", "flow", "isomorphism", "test_modularity_max", "test_subgraph"}
-PROCESSES = 8
+PROCESSES = 24
 EVERY = sorted(file for file in HERE.rglob("test_*.py") if not SLOW & {*file.parts, file.stem})
 
 
