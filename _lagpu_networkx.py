@@ -46,7 +46,7 @@ _FUNCTIONS = {
     "Without parallel edges.": (
         "average_clustering clustering generalized_degree inter_community_edges mutual_weight"
     ),
-    "By Kruskal's algorithm, the default. For undirected graphs. Without parallel edges.": (
+    "By Kruskal's algorithm, the default. For undirected graphs.": (
         "maximum_spanning_edges maximum_spanning_tree minimum_spanning_edges minimum_spanning_tree"
     ),
     "The order is NetworkX'. Functions that sort neighbours are left to NetworkX.": (
@@ -76,8 +76,9 @@ _FUNCTIONS = {
     "Of all edges, not of one.": "is_negatively_weighted",
     "The core numbers alone are lagpu's.": "k_core",
     "The result is a NetworkX graph.": "complement",
-    "Weights of 0 are left to NetworkX.": "betweenness_centrality betweenness_centrality_subset",
-    "Weights of 0 are left to NetworkX. Without parallel edges.": "edge_betweenness_centrality",
+    "Weights of 0 are left to NetworkX.": (
+        "betweenness_centrality betweenness_centrality_subset edge_betweenness_centrality"
+    ),
     "With a seed the set is the one that NetworkX draws.": "maximal_independent_set",
     "Without ``undirected=True``.": "ego_graph",
     "Without a seed, for undirected graphs; the communities are lagpu's.": "louvain_communities",

@@ -122,56 +122,63 @@ def k_truss(G: Graph, k: Any) -> Any:
     return H
 
 
-def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
-    """Return the matrix of the places of edges in the order of keys, and their rows and columns."""
+def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array]:
+    """Return the matrix of the places of edges in the order of keys, and that order, (m,)."""
     # Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
     rows, cols, keys = once(G, keys)
     order = np.argsort(keys, kind="stable")
     rows, cols = rows[order], cols[order]
-    place, n, kept = np.arange(len(rows)), len(G), rows != cols
+    place, n, kept = np.arange(len(rows)), len(G), (rows != cols) & ~np.isnan(keys[order])
     ends = np.r_[rows[kept], cols[kept]], np.r_[cols[kept], rows[kept]]
     places = np.r_[place[kept], place[kept]]
     A = Matrix.from_coo(*ends, places, nrows=n, ncols=n, dup_op="min", like=G.matrix())
-    return A, rows, cols
+    return A, order
 
 
 @answers(short=True, not_for=_SIMPLE)
 def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
-    A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
+    A, _ = _ranked(G, np.zeros(len(G.edges.cols)))
     mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
+    rows, cols = once(G)
     kept = mates[rows] == cols
     return set(pairs(G, rows[kept], cols[kept]))
 
 
-def _spanning(G: Graph, weight: Any, sign: int) -> tuple[Array, Array]:
-    """Return (row, column) of the edges of a spanning forest, in Kruskal's order."""
-    values = G.numbers(weight)
-    if np.isnan(values).any():
-        raise NotImplementedError("lagpu: weights that are NaN")
-    A, rows, cols = _ranked(G, sign * values)
-    at = np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])
-    return rows[at], cols[at]
+def _edges(G: Graph, *, keys: Any, data: Any) -> list[Any]:
+    """Return the edges as NetworkX names them, in its order, with keys if they may be parallel."""
+    if not (data or G.is_multigraph()):
+        return list(pairs(G, *once(G)))
+    whole = G.origin if G.whole is None else G.whole
+    if whole is None:
+        raise NotImplementedError("lagpu: the names of edges were not converted")
+    own = {"keys": bool(keys)} if G.is_multigraph() else {}
+    return list(whole.edges(data=bool(data), **own))
 
 
 def _declare_spanning(kind: str, sign: int) -> None:
     """Declare the functions of spanning forests of least weight, or with -1 of largest weight."""
 
-    def edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
-        """Return an iterator over the edges of a spanning forest, the best first."""
-        ends = pairs(G, *_spanning(G, weight, sign))
-        return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+    def edges(G: Graph, weight: Any, keys: bool, data: bool, ignore_nan: bool) -> Iterator[Any]:
+        """Return an iterator over the edges of a spanning forest, in Kruskal's order."""
+        lengths = G.numbers(weight)
+        if not ignore_nan and np.isnan(lengths).any():
+            raise NotImplementedError("lagpu: weights that are NaN")
+        A, order = _ranked(G, sign * lengths)
+        chosen = order[np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])]
+        every = _edges(G, keys=keys, data=data)
+        return iter([every[k] for k in chosen.tolist()])
 
-    def tree(G: Graph, weight: Any) -> Any:
+    def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
         """Return a spanning forest as a NetworkX graph with all attributes."""
         T = G.whole.__class__()
         T.graph.update(G.whole.graph)
         T.add_nodes_from(G.whole.nodes.items())
-        T.add_edges_from(edges(G, weight, True))
+        T.add_edges_from(edges(G, weight, True, True, ignore_nan))
         return T
 
-    rules: dict[str, Any] = {"by_level": True, "not_for": _SIMPLE, "algorithm": ("kruskal",)}
+    rules: dict[str, Any] = {"by_level": True, "not_for": ("directed",), "algorithm": ("kruskal",)}
     answers(name=f"{kind}_spanning_tree", **rules)(tree)
-    answers(name=f"{kind}_spanning_edges", **rules, data=(True, False), iterator=True)(edges)
+    answers(name=f"{kind}_spanning_edges", **rules, iterator=True)(edges)
 
 
 _declare_spanning("minimum", 1)
@@ -336,7 +343,7 @@ def betweenness_centrality_subset(
     return G.named(found.to_dense().tolist())
 
 
-@answers(by_level=True, not_for=("multigraph",))
+@answers(by_level=True)
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any
 ) -> dict[Any, float]:
@@ -347,13 +354,15 @@ def edge_betweenness_centrality(
     )
     col_ptr, row_idx, values = found.to_csc()
     keys = np.repeat(np.arange(n), np.diff(col_ptr)) * n + row_idx
-    rows, cols = G.along()
-    if not directed:
-        rows, cols = rows[rows <= cols], cols[rows <= cols]
-    wanted = values[np.searchsorted(keys, cols * n + rows)].tolist()
-    nodes = G.nodes
-    ends = zip(rows.tolist(), cols.tolist(), wanted, strict=True)
-    return {(nodes[u], nodes[v]): value for u, v, value in ends}
+    rows, cols, lengths = once(G, G.numbers(weight))
+    places = np.searchsorted(keys, cols * n + rows)
+    # The shortest of parallel edges share it.
+    least = np.full(len(keys), lengths.max(initial=0), lengths.dtype)
+    np.minimum.at(least, places, lengths)
+    shortest = lengths == least[places]
+    share = values / np.maximum(np.bincount(places[shortest], minlength=len(keys)), 1)
+    names = _edges(G, keys=True, data=False)
+    return dict(zip(names, np.where(shortest, share[places], 0.0).tolist(), strict=True))
 
 
 @answers()

@@ -39,7 +39,7 @@ def test_arguments(name, args, kwargs, why):
         ("square_clustering", nx.DiGraph, "for undirected graphs"),
         ("reciprocity", nx.Graph, "for directed graphs"),
         ("clustering", nx.MultiGraph, "without parallel edges"),
-        ("edge_betweenness_centrality", nx.MultiGraph, "without parallel edges"),
+        ("core_number", nx.MultiGraph, "without parallel edges"),
         ("betweenness_centrality", nx.MultiDiGraph, ""),
     ],
 )

@@ -1,6 +1,7 @@
 """NetworkX' own tests, through the backend: each function that is claimed passes its tests."""
 
 import json
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -34,6 +35,7 @@ FILES = (
     "tests/test_boundary.py",
     "tests/test_cluster.py",
     "tests/test_cuts.py",
+    "tests/test_cycles.py::TestMinimumCycleBasis",
     "tests/test_dag.py",
     "tests/test_distance_measures.py",
     "tests/test_dominating.py",
@@ -73,8 +75,20 @@ BEFORE = {
     **{"sets": 1, "shortest_path": 23, "shortest_path_length": 93},
     **{"single_source_dijkstra_path_length": 93},
 }
+#: Why the other calls of these tests are passed on: which of several results NetworkX has, what an
+#: array of numbers does not hold, or what NetworkX refuses with an error of its own.
+REASONS = (
+    *("algorithm='kruskal' alone", "a seed selects", "order of edges into a node", "hubs still"),
+    *("dtype=", "multigraph_weight=", "edge=", "integers among other", "attributes were not"),
+    *("louvain_communities .* undirected", "without parallel edges", "first values of some"),
+    *("weights that are NaN", "negative weights", "'_adj'", "is not one of", "max_level 0"),
+)
 # Of 500 cases of one test of bounds, which take minutes through any backend, a few.
 SOME = "not test_use_bounds_on_off_consistency or 0.4-10-0 or 0.8-12-3"
+#: All files of tests but those of pictures, and those that take minutes through any backend.
+SLOW = {"approximation", "drawing", "flow", "isomorphism", "test_modularity_max", "test_subgraph"}
+PROCESSES = 24
+EVERY = sorted(file for file in HERE.rglob("test_*.py") if not SLOW & {*file.parts, file.stem})
 
 
 def passed(folder, files):
@@ -100,6 +114,12 @@ def test_a_few_files(tmp_path):
     assert found["calls"]["pagerank"]["answered"] > 10
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(PROCESSES))
+def test_all_files(tmp_path, part):
+    passed(tmp_path, EVERY[part::PROCESSES])
+
+
 @pytest.mark.ci
 def test_the_files_of_all_functions(tmp_path):
     found = passed(tmp_path, FILES)
@@ -107,4 +127,6 @@ def test_the_files_of_all_functions(tmp_path):
     answered = {name for name, calls in found["calls"].items() if calls.get("answered")}
     assert answered | UNTESTED == set(_lagpu_networkx.info()["functions"])
     now = sum(found["calls"][name].get("passed on", 0) for name in BEFORE)
-    assert now <= sum(BEFORE.values()) // 3
+    assert now <= sum(BEFORE.values()) // 30
+    odd = [why for why in found["reasons"] if not re.search("|".join(REASONS), why)]
+    assert not odd

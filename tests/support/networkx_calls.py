@@ -170,9 +170,12 @@ ANY_ORDER = {
     "negative_edge_cycle": [(), ("w",), ("sign",)],
     "k_truss": [(0,), (2,), (3,), (4,), (2.5,)],
     "maximal_matching": [()],
-    "minimum_spanning_edges": [("kruskal", "w"), ("kruskal", "w", True, False), ("prim", "w")],
+    "minimum_spanning_edges": [
+        *[("kruskal", "w"), ("kruskal", "w", True, False), ("prim", "w")],
+        *[("kruskal", "w", False), ("kruskal", "w", False, False), ("kruskal", "w", 1, "w", True)],
+    ],
     "maximum_spanning_edges": [("kruskal", "w"), ("kruskal", "sign", True, False)],
-    "minimum_spanning_tree": [("w",), ("sign",), ("w", "boruvka")],
+    "minimum_spanning_tree": [("w",), ("sign",), ("w", "boruvka"), ("w", "kruskal", True)],
     "maximum_spanning_tree": [("w",), ("sign",)],
     "google_matrix": [(), (0.5, None, ALL, "w"), (0.85, {NODE: 1}), (0.85, {OTHER: 0})],
 }

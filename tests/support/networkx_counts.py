@@ -12,6 +12,7 @@ ANSWERED, PASSED_ON = "answered", "passed on"
 calls = collections.defaultdict(collections.Counter)  # name -> how often
 here = collections.Counter()  # in the test that runs
 tests = collections.Counter()
+reasons = collections.Counter()  # why calls are passed on
 inside = []  # the functions that run: what their text calls is not counted
 
 
@@ -20,22 +21,24 @@ def counted(name, function):
 
     def call(*args, **kwargs):
         inside.append(name)
-        how = ANSWERED  # also an error of NetworkX is an answer
+        why = None  # also an error of NetworkX is an answer
         try:
             return function(*args, **kwargs)
-        except NotImplementedError:
-            how = PASSED_ON
+        except NotImplementedError as error:
+            why = f"{name}: {error}"
             raise
         finally:
             inside.pop()
-            note(name, how)
+            note(name, why)
 
     return call
 
 
-def note(name, how):
+def note(name, why=None):
     if inside:
         return
+    how = PASSED_ON if why else ANSWERED
+    reasons.update([why] if why else [])
     calls[name][how] += 1
     here[how] += 1
 
@@ -50,7 +53,7 @@ def pytest_collection_finish(session):
     def can_run(name, args, kwargs):
         found = allowed(name, args, kwargs)
         if found is not True:
-            note(name, PASSED_ON)
+            note(name, found)
         return found
 
     interface.can_run = can_run
@@ -69,5 +72,5 @@ def pytest_runtest_call(item):
 
 def pytest_sessionfinish(session):
     if "NETWORKX_COUNTS" in os.environ:
-        found = {"tests": tests, "calls": calls}
+        found = {"tests": tests, "calls": calls, "reasons": reasons}
         Path(os.environ["NETWORKX_COUNTS"]).write_text(json.dumps(found))
