@@ -761,7 +761,8 @@ class Table(Namespace, Generic[Row]):
         apart = "." in row.name or isinstance(row, Parameterized)
         rows = self._paths if apart else self._rows
         if rows.setdefault(row.name, row) is not row:  # in one step, for threads
-            raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
+            there = f"{self.kind}: {row.name!r} is taken"
+            raise InvalidValue(f"{there}. Use {self.kind}.{row.name}, or choose another name.")
         return row
 
 

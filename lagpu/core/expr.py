@@ -167,8 +167,8 @@ class Mask(Deferred):
         dtype = BOOL if dtype is None else dtype
         out = type(self.vector)(dtype, *self.vector.shape, like=self.vector, name=name)
         kept = ~self if complement else self
-        Updater(out, kept if mask is None else kept & mask) << True
-        return out
+        Updater(out, kept if mask is None else kept & mask, replace=True) << True
+        return _part(out)
 
 
 class Expression(Deferred):
@@ -197,7 +197,7 @@ class Expression(Deferred):
             return self._result
         except AttributeError:  # the slot is empty
             pass
-        self._result = found = temporary(self.call())
+        self._result = found = self.call().new()
         return found
 
     def new(
@@ -218,9 +218,9 @@ class Expression(Deferred):
         )
         if mask is None:
             write(out, call)
-        else:
-            assign(Updater(out, mask), call)
-        return out
+        else:  # replace: a recorded body writes the same object in each iteration
+            assign(Updater(out, mask, replace=True), call)
+        return _part(out)
 
 
 class Call(Unassigned, Expression):
@@ -326,14 +326,12 @@ class Call(Unassigned, Expression):
         return self
 
 
-def temporary(call: Call, dtype: Any = None) -> Any:
-    """Return the result of a call as an object that no statement of the author's names."""
+def _part(out: Any) -> Any:
+    """Return a new object; in a recorded body it is a part of an expression of the author's."""
     recorder = current_recorder()
-    before = 0 if recorder is None else len(recorder.statements)
-    found = call.new(dtype)
-    if recorder is not None and recorder.is_open:
-        recorder.temporaries += len(recorder.statements) - before
-    return found
+    if recorder is not None and recorder.statements and recorder.statements[-1].out is out.data:
+        recorder.temporaries += 1
+    return out
 
 
 def format_formula(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:

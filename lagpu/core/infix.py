@@ -121,6 +121,7 @@ def _is_number(x: Any) -> bool:
     return type(x) is OUTPUTS[0] or isinstance(x, (int, float, np.generic))
 
 
+_FIRST = "To the right of << write brackets, as w << (u & v): Python computes w << u first."
 _WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")}
 
 
@@ -152,7 +153,7 @@ class Joined(Pair):
             if isinstance(operand, Mask) or not (scalars or isinstance(operand, NoTruth)):
                 self.refuse(
                     f"{type(operand).__name__} is neither a Vector nor a Matrix",
-                    f"With a number, write {self.usual}(u, x).",
+                    _FIRST if operand is None else f"With a number, write {self.usual}(u, x).",
                 )
 
         if not isinstance(left, Expression) and not isinstance(right, Expression) and not scalars:
@@ -334,7 +335,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
-    products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    products = u.ewise_mult(v, semiring.multiply[domain]).new(result)
     total = products.reduce(semiring.monoid)
     formula = (u, f" {semiring.name} ", v)
     return Call(total.operation, (products,), result, (), formula, by)
@@ -481,8 +482,8 @@ class MatrixOperand(NoTruth):
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else expr.temporary(done.mxm(square, algebra))
-            square, n = expr.temporary(square.mxm(square, algebra)), n // 2
+                done = square if done is None else done.mxm(square, algebra).new()
+            square, n = square.mxm(square, algebra).new(), n // 2
         call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
@@ -619,9 +620,10 @@ class Arithmetic(NoTruth):
 
     def _infix(self: Any, sign: str, other: Any, reflected: bool = False) -> Any:
         plain = type(other) in arguments.PLAIN
-        if other is None and sign in ("==", "!="):
-            word = "is" if sign == "==" else "is not"
-            self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
+        if other is None:
+            word = {"==": "is", "!=": "is not"}.get(sign)
+            same = f"Write {name_of(self)} {word} None. " if word else ""
+            self.refuse(f"has no {sign} with None", same + _FIRST)
         if sign in "@|&":
             if isinstance(other, Mask) and sign != "@":
                 return other._infix(sign, self)
@@ -671,7 +673,8 @@ class Arithmetic(NoTruth):
             me = name_of(self)
             self.refuse(
                 f"has no ~ for {self.dtype}",
-                f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
+                f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0."
+                + f" Of bits, write unary.bnot({me})." * (not self.dtype.is_float),
             )
         call = self.apply(unary[UNARY[sign]])
         return call._written_in(author())
