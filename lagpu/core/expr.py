@@ -330,7 +330,7 @@ def _part(out: Any) -> Any:
     """Return a new object; in a recorded body it is a part of an expression of the author's."""
     recorder = current_recorder()
     if recorder is not None and recorder.statements and recorder.statements[-1].out is out.data:
-        recorder.temporaries += 1
+        recorder.parts.append(out.data)
     return out
 
 

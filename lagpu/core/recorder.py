@@ -45,8 +45,8 @@ class Recorder:
         Whether a statement of the other kind ended the recording.
     is_open : bool
         Whether it takes statements.
-    temporaries : int
-        How many of them compute a part of an expression, and are no statement of the author's.
+    parts : list of Handle
+        The outputs of those that compute a part of an expression of the author's.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Recorder:
     ) -> None:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
-        self.temporaries = 0
+        self.parts: list[Handle] = []
         self.mixed = False
         self._before_running = before_running
         self.is_open = False
@@ -110,7 +110,7 @@ class Recorder:
         """Run the recorded statements, in order, and take no more."""
         was_open, taken = self.is_open, self.statements
         self.close()
-        self.statements, self.temporaries = [], 0
+        self.statements, self.parts = [], []
         if was_open or taken:  # what follows runs by itself, too
             self._before_running()
         for k, s in enumerate(taken):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from lagpu import operations as ops
+from lagpu.backends.match import holds
 from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
@@ -548,7 +549,7 @@ def _record_and_run(
                 backend.last_loop = "eager: the body raised an error"
             raise
         recorder.close()
-        if (len(recorder.statements), recorder.temporaries) == (body.statements, 0):
+        if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
         if _run_record(recorder, until, body, fuse, counted, done):
             return
@@ -562,7 +563,7 @@ def _run_record(
 ) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
-    if len(statements) != body.statements + recorder.temporaries:
+    if len(statements) != body.statements + len(recorder.parts):
         if fuse:
             _run_eagerly(backend, _why_incomplete(recorder, body))
         return False
@@ -874,8 +875,23 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         recorder.open()
         yield here, above
         recorder.close()
-        if len(recorder.statements) < body.statements + recorder.temporaries:
+        _mask_parts(recorder, (here.data, above.data))
+        if len(recorder.statements) < body.statements + len(recorder.parts):
             _run_eagerly(backend, "the body writes vectors and matrices")
         elif run_recorded(recorder, ops.Sweep(here.data, above.data, levels.data)):
             return
     yield from _iterate_levels(levels, above, 1)
+
+
+def _mask_parts(recorder: Recorder, masks: tuple[ops.Handle, ...]) -> None:
+    """Mask a part of an expression as the one statement that reads it, entry by entry."""
+    found = recorder.statements
+    for k, s in reversed(tuple(enumerate(found))):
+        readers = [x for x in found[k + 1 :] if holds(ops.operands_of(x.operation), s.out)]
+        if len(readers) == 1 and s.desc.mask is None and holds(recorder.parts, s.out):
+            (reader,) = readers
+            if holds(masks, reader.desc.mask) and isinstance(reader.operation, _BY_ENTRY):
+                found[k] = s._replace(desc=reader.desc._replace(accum=None, replace=True))
+
+
+_BY_ENTRY = (ops.Apply, ops.Ewise, ops.Select)
