@@ -754,15 +754,15 @@ class Table(Namespace, Generic[Row]):
             return self[op.__name__]
         raise DomainMismatch(f"{self.kind}: {op!r} is not a {self.row.__name__}.")
 
-    def _add(self, row: Row) -> Row:
-        """Add a user's row under its own name."""
-        if not re.fullmatch(r"[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)*", row.name):
-            raise InvalidValue(f"{self.kind}: {row.name!r} is not a lower_case name.")
-        apart = "." in row.name or isinstance(row, Parameterized)
-        rows = self._paths if apart else self._rows
-        if rows.setdefault(row.name, row) is not row:  # in one step, for threads
-            there = f"{self.kind}: {row.name!r} is taken"
-            raise InvalidValue(f"{there}. Use {self.kind}.{row.name}, or choose another name.")
+    def _add(self, row: Row, name: str = "") -> Row:
+        """Add a user's row, by default under its own name."""
+        name = name or row.name
+        if not re.fullmatch(r"[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)*", name):
+            raise InvalidValue(f"{self.kind}: {name!r} is not a lower_case name.")
+        rows = self._paths if "." in name or isinstance(row, Parameterized) else self._rows
+        if rows.setdefault(name, row) is not row:  # in one step, for threads
+            use = f"Use {self.kind}.{name}, or choose another name."
+            raise InvalidValue(f"{self.kind}: {name!r} is taken. {use}")
         return row
 
 

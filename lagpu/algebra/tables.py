@@ -97,12 +97,7 @@ class SemiringTable(Table[Semiring]):
 
     def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Any:
         """Do what `register` does, by its name in python-graphblas; `name` is a second name."""
-        made = self.register_anonymous(monoid, binaryop, name)
-        apart = "." in name or isinstance(made, Parameterized)
-        rows = self._paths if apart else self._rows
-        if rows.setdefault(name, made) is not made:
-            raise InvalidValue(f"semiring: {name!r} is taken. Choose another name.")
-        return made
+        return self._add(self.register_anonymous(monoid, binaryop, name), name)
 
     def register_anonymous(self, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
         """Return the semiring of a monoid and a multiplication, the table's own if it has it."""

@@ -129,9 +129,8 @@ class Mask(Deferred):
         if sign not in ("&", "|"):
             self.refuse(f"has no {sign}")
         other = as_mask(self.vector, other)
-        op = "land" if sign == "&" else "lor"
-        way = self.new().ewise_mult if sign == "&" else self.new().ewise_add
-        return Mask(way(other.new(), op).new(), True)
+        way, op = ("ewise_mult", "land") if sign == "&" else ("ewise_add", "lor")
+        return Mask(getattr(self.new(), way)(other.new(), op).new(), True)
 
     @property
     def parent(self) -> Any:
@@ -193,12 +192,9 @@ class Expression(Deferred):
     def _computed(self) -> Any:
         """Return the result as an object, computed once; a recorded body has it as a statement."""
         self._mark_used()
-        try:
-            return self._result
-        except AttributeError:  # the slot is empty
-            pass
-        self._result = found = self.call().new()
-        return found
+        if not hasattr(self, "_result"):
+            self._result = self.call().new()
+        return self._result
 
     def new(
         self, dtype: Any = None, *, mask: Mask | None = None,

@@ -151,10 +151,8 @@ class Joined(Pair):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
             if isinstance(operand, Mask) or not (scalars or isinstance(operand, NoTruth)):
-                self.refuse(
-                    f"{type(operand).__name__} is neither a Vector nor a Matrix",
-                    _FIRST if operand is None else f"With a number, write {self.usual}(u, x).",
-                )
+                hint = _FIRST if operand is None else f"With a number, write {self.usual}(u, x)."
+                self.refuse(f"{type(operand).__name__} is neither a Vector nor a Matrix", hint)
 
         if not isinstance(left, Expression) and not isinstance(right, Expression) and not scalars:
             x, y = left.shape, right.shape
@@ -671,11 +669,9 @@ class Arithmetic(NoTruth):
     def _alone(self: Any, sign: str) -> Any:
         if sign == "~" and self.dtype is not BOOL:
             me = name_of(self)
-            self.refuse(
-                f"has no ~ for {self.dtype}",
-                f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0."
-                + f" Of bits, write unary.bnot({me})." * (not self.dtype.is_float),
-            )
+            mask = f"write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0."
+            bits = "" if self.dtype.is_float else f" Of bits, write unary.bnot({me})."
+            self.refuse(f"has no ~ for {self.dtype}", f"As a mask, {mask}{bits}")
         call = self.apply(unary[UNARY[sign]])
         return call._written_in(author())
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
+from lagpu.host.source import author
 from lagpu.operations import (
     Apply,
     Assign,
@@ -45,6 +46,8 @@ class Recorder:
         Whether a statement of the other kind ended the recording.
     is_open : bool
         Whether it takes statements.
+    line : int
+        The line of the author's that ended the recording before its end, or 0.
     parts : list of Handle
         The outputs of those that compute a part of an expression of the author's.
     """
@@ -58,6 +61,7 @@ class Recorder:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
         self.parts: list[Handle] = []
+        self.line = 0
         self.mixed = False
         self._before_running = before_running
         self.is_open = False
@@ -112,6 +116,7 @@ class Recorder:
         self.close()
         self.statements, self.parts = [], []
         if was_open or taken:  # what follows runs by itself, too
+            self.line = getattr(author(), "f_lineno", 0)
             self._before_running()
         for k, s in enumerate(taken):
             if self._observer is None:

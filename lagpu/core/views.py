@@ -479,9 +479,7 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
         """Return a new `Matrix` with the entries that the view has now, or those under a mask."""
         return self.copying().new(dtype, mask=mask, name=name)
 
-    def _computed(self) -> Any:
-        """Return the entries as a matrix, for what a view itself does not have."""
-        return self.copying().new()
+    _computed = new  # for what a view itself does not have
 
     def __getitem__(self, where: Any) -> Any:
         return part_of(self, self._computed()[where])

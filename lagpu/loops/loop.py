@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -585,7 +585,7 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
     if recorder.mixed:
         return "the body writes vectors and matrices"
     if not recorder.statements:
-        return "a line of the body reads a value on the host"
+        return f"line {recorder.line} reads a value on the host"
     return "a line of the body writes nothing"
 
 
@@ -631,12 +631,9 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
     observer = current_observer() or _UNOBSERVED
-    with backend.lock:  # what a plan has found holds until the loop has run
-        if _in_while.get():
-            with backend.capabilities.batches.beside():
-                loop = observer.run_loop(backend, plan)
-        else:
-            loop = observer.run_loop(backend, plan)
+    beside = backend.capabilities.batches.beside if _in_while.get() else nullcontext
+    with backend.lock, beside():  # what a plan has found holds until the loop has run
+        loop = observer.run_loop(backend, plan)
     if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
         return False
