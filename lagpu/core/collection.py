@@ -407,7 +407,8 @@ class Collection(Arithmetic):
             Copy only the entries that the mask keeps.
         """
         kind = self.dtype if dtype is None else lookup(dtype)
-        if clear or mask is not None:
+        waits = dtype is None and self.ndim == 1 and queue.statements  # so may a copy
+        if clear or mask is not None or waits:
             new = type(self)(kind, *self.shape, like=self, name=name or self.name)  # type: ignore[call-arg]
             if not clear:
                 assign(Updater(new, mask), self)
