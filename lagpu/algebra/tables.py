@@ -119,8 +119,8 @@ class SemiringTable(Table[Semiring]):
         return Semiring(add, multiply)
 
     def register(self, monoid: operators.Monoid, multiply: BinaryOp) -> Semiring:
-        """Make a semiring of an addition and a multiplication; its name is ``monoid_multiply``."""
-        return self._add(Semiring(_M.lookup(monoid), _B.lookup(multiply)))
+        """Return the semiring ``monoid_multiply`` of two operators, made if there is none."""
+        return self._add(self.register_anonymous(_M.lookup(monoid), _B.lookup(multiply)))
 
 
 semiring = SemiringTable()

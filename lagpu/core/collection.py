@@ -19,7 +19,7 @@ from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, write
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
-from lagpu.core.recorder import current_recorder, flush, queue, why_unreadable
+from lagpu.core.recorder import flush, queue, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue
@@ -136,11 +136,7 @@ class Aggregator:
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
     """Return the deferred reduction of `x` over an aggregator, as written in the frame `by`."""
-    recorder = current_recorder()
-    own = 0 if recorder is None else len(recorder.statements) - recorder.temporaries
     sums = op.recipe(Parts(x, way))
-    if recorder is not None and recorder.is_open:
-        recorder.temporaries = len(recorder.statements) - own
     call: Call = sums.copying() if way == "reduce" else sums[:].call()
     return call._written_in(by)
 
@@ -416,7 +412,8 @@ class Collection(Arithmetic):
             Copy only the entries that the mask keeps.
         """
         kind = self.dtype if dtype is None else lookup(dtype)
-        if clear or mask is not None:
+        waits = dtype is None and self.ndim == 1 and queue.statements  # so may a copy
+        if clear or mask is not None or waits:
             new = type(self)(kind, *self.shape, like=self, name=name or self.name)  # type: ignore[call-arg]
             if not clear:
                 assign(Updater(new, mask), self)
@@ -588,8 +585,8 @@ class Collection(Arithmetic):
         op : Monoid, Aggregator or str
             The monoid, or an aggregator such as ``agg.mean``, which is several statements.
         allow_empty : bool
-            With False the sum is computed now, and without entries it is the identity of the
-            monoid.
+            With False the sum is computed before the statement, and without entries it is the
+            identity of the monoid.
 
         Raises
         ------
@@ -608,5 +605,5 @@ class Collection(Arithmetic):
         call = Call(Reduce(self.data, found), (self,), result, (), formula, _getframe(1))
         if allow_empty:
             return call
-        total = call.new()
-        return expr.constant(found.identity(result) if total.is_empty else total._value, result)
+        total: Call = call.new().ewise_add(found.identity(result), binary.first)
+        return total

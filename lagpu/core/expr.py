@@ -129,9 +129,8 @@ class Mask(Deferred):
         if sign not in ("&", "|"):
             self.refuse(f"has no {sign}")
         other = as_mask(self.vector, other)
-        op = "land" if sign == "&" else "lor"
-        way = self.new().ewise_mult if sign == "&" else self.new().ewise_add
-        return Mask(way(other.new(), op).new(), True)
+        way, op = ("ewise_mult", "land") if sign == "&" else ("ewise_add", "lor")
+        return Mask(getattr(self.new(), way)(other.new(), op).new(), True)
 
     @property
     def parent(self) -> Any:
@@ -167,8 +166,8 @@ class Mask(Deferred):
         dtype = BOOL if dtype is None else dtype
         out = type(self.vector)(dtype, *self.vector.shape, like=self.vector, name=name)
         kept = ~self if complement else self
-        Updater(out, kept if mask is None else kept & mask) << True
-        return out
+        Updater(out, kept if mask is None else kept & mask, replace=True) << True
+        return _part(out)
 
 
 class Expression(Deferred):
@@ -202,12 +201,9 @@ class Expression(Deferred):
     def _made(self) -> Any:
         """Return the result as an object, computed once; a recorded body has it as a statement."""
         self._mark_used()
-        try:
-            return self._result
-        except AttributeError:  # the slot is empty
-            pass
-        self._result = found = temporary(self.call())
-        return found
+        if not hasattr(self, "_result"):
+            self._result = self.call().new()
+        return self._result
 
     def new(
         self, dtype: Any = None, *, mask: Mask | None = None,
@@ -224,9 +220,9 @@ class Expression(Deferred):
         out = OUTPUTS[len(call.shape)](kind, *call.shape, name=name, **where)
         if mask is None:
             write(out, call)
-        else:
-            assign(Updater(out, mask), call)
-        return out
+        else:  # replace: a recorded body writes the same object in each iteration
+            assign(Updater(out, mask, replace=True), call)
+        return _part(out)
 
 
 class Call(Unassigned, Expression):
@@ -333,14 +329,12 @@ class Call(Unassigned, Expression):
         return self
 
 
-def temporary(call: Call, dtype: Any = None) -> Any:
-    """Return the result of a call as an object that no statement of the author's names."""
+def _part(out: Any) -> Any:
+    """Return a new object; in a recorded body it is a part of an expression of the author's."""
     recorder = current_recorder()
-    before = 0 if recorder is None else len(recorder.statements)
-    found = call.new(dtype)
-    if recorder is not None and recorder.is_open:
-        recorder.temporaries += len(recorder.statements) - before
-    return found
+    if recorder is not None and recorder.statements and recorder.statements[-1].out is out.data:
+        recorder.parts.append(out.data)
+    return out
 
 
 def format_formula(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:

@@ -120,6 +120,7 @@ def _is_number(x: Any) -> bool:
     return type(x) is OUTPUTS[0] or isinstance(x, (int, float, np.generic))
 
 
+_FIRST = "To the right of << write brackets, as w << (u & v): Python computes w << u first."
 _WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")}
 
 
@@ -149,10 +150,8 @@ class Joined(Pair):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
             if isinstance(operand, Mask) or not (scalars or isinstance(operand, NoTruth)):
-                self.refuse(
-                    f"{type(operand).__name__} is neither a Vector nor a Matrix",
-                    f"With a number, write {self.usual}(u, x).",
-                )
+                hint = _FIRST if operand is None else f"With a number, write {self.usual}(u, x)."
+                self.refuse(f"{type(operand).__name__} is neither a Vector nor a Matrix", hint)
 
         if not isinstance(left, Expression) and not isinstance(right, Expression) and not scalars:
             x, y = left.shape, right.shape
@@ -333,7 +332,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
-    products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    products = u.ewise_mult(v, semiring.multiply[domain]).new(result)
     total = products.reduce(semiring.monoid)
     formula = (u, f" {semiring.name} ", v)
     return Call(total.operation, (products,), result, (), formula, by)
@@ -487,8 +486,8 @@ class MatrixOperand(NoTruth):
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else expr.temporary(done.mxm(square, algebra))
-            square, n = expr.temporary(square.mxm(square, algebra)), n // 2
+                done = square if done is None else done.mxm(square, algebra).new()
+            square, n = square.mxm(square, algebra).new(), n // 2
         call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
@@ -625,9 +624,10 @@ class Arithmetic(NoTruth):
 
     def _infix(self: Any, sign: str, other: Any, reflected: bool = False) -> Any:
         plain = type(other) in arguments.PLAIN
-        if other is None and sign in ("==", "!="):
-            word = "is" if sign == "==" else "is not"
-            self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
+        if other is None:
+            word = {"==": "is", "!=": "is not"}.get(sign)
+            same = f"Write {name_of(self)} {word} None. " if word else ""
+            self.refuse(f"has no {sign} with None", same + _FIRST)
         if sign in "@|&":
             if isinstance(other, Mask) and sign != "@":
                 return other._infix(sign, self)
@@ -678,10 +678,9 @@ class Arithmetic(NoTruth):
     def _alone(self: Any, sign: str) -> Any:
         if sign == "~" and self.dtype is not BOOL:
             me = name_of(self)
-            self.refuse(
-                f"has no ~ for {self.dtype}",
-                f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
-            )
+            mask = f"write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0."
+            bits = "" if self.dtype.is_float else f" Of bits, write unary.bnot({me})."
+            self.refuse(f"has no ~ for {self.dtype}", f"As a mask, {mask}{bits}")
         call = self.apply(unary[UNARY[sign]])
         return call._written_in(author())
 

@@ -14,6 +14,7 @@ from typing import Any
 from lagpu import operations as ops
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
+from lagpu.host.source import author
 from lagpu.operations import FusedLoop, Handle, Rejection, ScalarValue, Statement
 
 
@@ -33,8 +34,10 @@ class Recorder:
         Whether a statement of the other kind ended the recording.
     is_open : bool
         Whether it takes statements.
-    temporaries : int
-        How many of them compute a part of an expression, and are no statement of the author's.
+    line : int
+        The line of the author's that ended the recording before its end, or 0.
+    parts : list of Handle
+        The outputs of those that compute a part of an expression of the author's.
     """
 
     def __init__(
@@ -43,7 +46,8 @@ class Recorder:
     ) -> None:  # fmt: skip
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
-        self.temporaries = 0
+        self.parts: list[Handle] = []
+        self.line = 0
         self.mixed = False
         self._before_running = before_running
         self.is_open = False
@@ -96,8 +100,9 @@ class Recorder:
         """Run the recorded statements, in order, and take no more."""
         was_open, taken = self.is_open, self.statements
         self.close()
-        self.statements, self.temporaries = [], 0
+        self.statements, self.parts = [], []
         if was_open or taken:  # what follows runs by itself, too
+            self.line = getattr(author(), "f_lineno", 0)
             self._before_running()
         for k, s in enumerate(taken):
             if self._observer is None:

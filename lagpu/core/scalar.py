@@ -12,7 +12,7 @@ from lagpu import operations as ops
 from lagpu.algebra.operators import as_scalar
 from lagpu.algebra.tables import binary, monoid, unary
 from lagpu.core import arguments
-from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, temporary, write
+from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, write
 from lagpu.core.hints import NoArithmetic, _one, object_of
 from lagpu.core.infix import UNARY, WAYS, Joined, described, operator_of
 from lagpu.core.recorder import current_recorder, flush, queue
@@ -199,7 +199,7 @@ class Scalar(NoArithmetic):
         if isinstance(other, Scalar):
             return other
         kind = arguments.scalar_dtype(other, self.dtype, what)
-        return temporary(constant(arguments.scalar_value(other, kind, what), kind))
+        return constant(arguments.scalar_value(other, kind, what), kind).new()
 
     def _with(self, other: Any, op: Any, way: str, defaults: Any = None) -> Call:
         """Return the scalar of this number and another, combined as two entries of vectors are."""

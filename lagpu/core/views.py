@@ -188,12 +188,10 @@ class Gather(VectorIndex):
         """Return the deferred gather; before it, statements that raise for an index outside."""
         u, first = self.of, binary.first
         p: Any = self.indices
-        ends = [expr.temporary(p.reduce(op)) for op in ("min", "max")]
-        least, most = (expr.temporary(x.ewise_add(0, first)) for x in ends)  # 0 if p is empty
+        ends = [p.reduce(op).new() for op in ("min", "max")]
+        least, most = (x.ewise_add(0, first).new() for x in ends)  # 0 if p is empty
         inside = least.select("valuege", 0), most.select("valuelt", u.size)
-        both = expr.temporary(
-            expr.temporary(inside[0]).ewise_mult(expr.temporary(inside[1]), first)
-        )
+        both = inside[0].new().ewise_mult(inside[1].new(), first).new()
 
         def now() -> Any:
             if both.data.get() is None:
@@ -202,7 +200,7 @@ class Gather(VectorIndex):
             return both.data.get()
 
         checked = ops.ScalarRef(both.data, both.dtype, repr(self), now)
-        expr.temporary(expr.constant(checked, both.dtype))
+        expr.constant(checked, both.dtype).new()
         gathered: Call = p.selection(nrows=u.size).T.mxv(u, "any_second")
         gathered.formula = (u, "[", p, "]")
         return gathered._written_in(_getframe(1))
@@ -242,7 +240,7 @@ def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     is_row = _is_one(row)
     rest = col if is_row else row
     if not (isinstance(rest, slice) and rest == slice(None)):
-        part = expr.temporary(A[[row], col].call() if is_row else A[row, [col]].call())
+        part = (A[[row], col].call() if is_row else A[row, [col]].call()).new()
         call: Call = (part[0, :] if is_row else part[:, 0]).call()
         call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
         return call
@@ -482,9 +480,7 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
         """Return a new `Matrix` with the entries that the view has now, or those under a mask."""
         return self.copying().new(dtype, mask=mask, name=name)
 
-    def _computed(self) -> Any:
-        """Return the entries as a matrix, for what a view itself does not have."""
-        return expr.temporary(self.copying())
+    _computed = new  # for what a view itself does not have
 
     def __getitem__(self, where: Any) -> Any:
         return part_of(self, self._computed()[where])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from lagpu import operations as ops
+from lagpu.backends.match import holds
 from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core import recorder as recording
@@ -530,7 +531,7 @@ def _record_and_run(
                 backend.last_loop = "eager: the body raised an error"
             raise
         recorder.close()
-        if (len(recorder.statements), recorder.temporaries) == (body.statements, 0):
+        if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
         if _run_record(recorder, until, body, fuse, counted, done):
             return
@@ -544,7 +545,7 @@ def _run_record(
 ) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
-    if len(statements) != body.statements + recorder.temporaries:
+    if len(statements) != body.statements + len(recorder.parts):
         if fuse:
             _run_eagerly(backend, _why_incomplete(recorder, body))
         return False
@@ -566,7 +567,7 @@ def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
     if recorder.mixed:
         return "the body writes vectors and matrices"
     if not recorder.statements:
-        return "a line of the body reads a value on the host"
+        return f"line {recorder.line} reads a value on the host"
     return "a line of the body writes nothing"
 
 
@@ -612,12 +613,9 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
     observer = current_observer() or _UNOBSERVED
-    with backend.lock:  # what a plan has found holds until the loop has run
-        if _in_while.get():
-            with backend.capabilities.batches.beside():
-                loop = observer.run_loop(backend, plan)
-        else:
-            loop = observer.run_loop(backend, plan)
+    beside = backend.capabilities.batches.beside if _in_while.get() else nullcontext
+    with backend.lock, beside():  # what a plan has found holds until the loop has run
+        loop = observer.run_loop(backend, plan)
     if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
         return False
@@ -856,8 +854,23 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         recorder.open()
         yield here, above
         recorder.close()
-        if len(recorder.statements) < body.statements + recorder.temporaries:
+        _mask_parts(recorder, (here.data, above.data))
+        if len(recorder.statements) < body.statements + len(recorder.parts):
             _run_eagerly(backend, "the body writes vectors and matrices")
         elif run_recorded(recorder, ops.Sweep(here.data, above.data, levels.data)):
             return
     yield from _iterate_levels(levels, above, 1)
+
+
+def _mask_parts(recorder: Recorder, masks: tuple[ops.Handle, ...]) -> None:
+    """Mask a part of an expression as the one statement that reads it, entry by entry."""
+    found = recorder.statements
+    for k, s in reversed(tuple(enumerate(found))):
+        readers = [x for x in found[k + 1 :] if holds(ops.operands_of(x.operation), s.out)]
+        if len(readers) == 1 and s.desc.mask is None and holds(recorder.parts, s.out):
+            (reader,) = readers
+            if holds(masks, reader.desc.mask) and isinstance(reader.operation, _BY_ENTRY):
+                found[k] = s._replace(desc=reader.desc._replace(accum=None, replace=True))
+
+
+_BY_ENTRY = (ops.Apply, ops.Ewise, ops.Select)

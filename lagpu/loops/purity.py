@@ -26,7 +26,7 @@ from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
 from lagpu.operations import PURE
 
-_PURE = PURE | {"S", "V", "T"}  # attributes and methods without side effects
+_PURE = PURE | {"S", "V", "T", "new"}  # attributes and methods without side effects
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
 _CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone

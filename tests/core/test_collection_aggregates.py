@@ -125,6 +125,21 @@ def test_in_a_loop_it_reads_what_the_loop_has_written(backend):
     assert s.value == 5
 
 
+def places(u, found, s):
+    for _ in lagpu.loop(times=3):
+        s << u.reduce(agg.argmax)
+        found << found * 10 + s
+        u << u.apply(binary.minus, left=3)
+
+
+def test_in_a_loop_an_index_may_grow(backend):
+    u = Vector.from_dense([3.0, 0.0, 1.0], backend=backend)
+    found = Vector.from_scalar(0, 3, INT64, like=u)
+    with lagpu.fused():
+        places(u, found, Scalar(INT64))
+    assert found.to_dense().tolist() == [10, 10, 10], "0, then 1, then 0"
+
+
 def test_one_of_ones_own_combines_others(backend):
     A, u, empty = objects(lagpu, "mean", backend=backend)
     own = agg.Aggregator("own", composite=[agg.varp, agg.count], finalize=lambda x, y, _: x + y)

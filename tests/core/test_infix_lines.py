@@ -187,6 +187,9 @@ def test_a_line_of_lagpu_alone(backend, line):
 
 REFUSED = {
     "y << (x | y)": (DomainMismatch, "no operator, and its types FP64 and FP64 are not both BOOL"),
+    "None | y": (DomainMismatch, "To the right of << write brackets"),
+    "None > y": (DomainMismatch, "To the right of << write brackets"),
+    "~i": (DomainMismatch, "Of bits, write unary.bnot(i)."),
     "x | b & c": (DomainMismatch, "two meanings"),
     "(b | c) & b": (DomainMismatch, "two meanings"),
     "binary.plus(x, y)": (DomainMismatch, "Write binary.plus(u | v), binary.plus(u & v)"),

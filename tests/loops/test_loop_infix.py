@@ -85,19 +85,36 @@ def a_scalar(A, x, y, p, d, s, q, k):
         x << x * (s + 1)
 
 
-FUSED = (*FUSED, numbers, a_scalar)
+def joined_masks(A, x, y, p, d, s, q, k):
+    for _ in loop(until_unchanged=d):
+        d(binary.min) << semiring.min_plus(d @ A)
+        q(~d.S & ~y.V | p.V, replace) << True
+        x(q.S) << d.select(~q.S & p.S)
+
+
+def or_the_identity(A, x, y, p, d, s, q, k):
+    for _ in loop(until_unchanged=d):
+        d(binary.min) << semiring.min_plus(d @ A)
+        p(~d.S, replace) << p
+        s << 1 - p.reduce(monoid.plus, allow_empty=False)
+        x << x + s * d.reduce(monoid.max, allow_empty=False)
+
+
+def new_objects(A, x, y, p, d, s, q, k):
+    for _ in loop(times=4):
+        d(binary.min) << semiring.min_plus((d + 1).new() @ A).new(mask=~p.S)
+        s << (x * 2).new().reduce(monoid.max).new()
+        q((~d.S).new().V, replace) << (x > s / 4).new(BOOL, mask=y.S | d.S)
+        x << binary.plus(x | q.select(q.V).new("FP64", mask=q.V.new().S))
+
+
+FUSED = (*FUSED, numbers, a_scalar, joined_masks, or_the_identity, new_objects)
 
 
 def host_diagonal(A, x, y, p, d, s, q, k):
     for _ in loop(until_unchanged=d):
         d(binary.min) << semiring.min_plus(d @ A)
         x << (A * p).reduce_rowwise()
-
-
-def host_condition(A, x, y, p, d, s, q, k):
-    for _ in loop(until_unchanged=d):
-        d(binary.min) << semiring.min_plus(d @ A)
-        x << x.reduce(monoid.max, allow_empty=False)
 
 
 def number_bound(A, x, y, p, d, s, q, k):
@@ -116,8 +133,7 @@ def two_kinds(A, x, y, p, d, s, q, k):
 
 
 EAGER = {
-    host_diagonal: "a line of the body reads a value on the host",
-    host_condition: "a line of the body reads a value on the host",
+    host_diagonal: " reads a value on the host",
     number_bound: "k is of type int, and += binds the name to another object",
     two_kinds: "the body writes vectors and matrices",
 }

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 import lagpu
-from lagpu import BOOL, INT32, INT64, UINT32, Matrix, Vector, algorithms, semiring, sweep
+from lagpu import (
+    BOOL,
+    INT32,
+    INT64,
+    UINT32,
+    Matrix,
+    Vector,
+    algorithms,
+    binary,
+    semiring,
+    sweep,
+)
+from lagpu.algorithms.betweenness import count_paths
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 
 
@@ -123,6 +135,30 @@ def raising(A, levels, x, short):
     for here, above in sweep(levels):
         x(here.S, replace=True) << 1
         short(above.S, replace=True) << semiring.plus_first(x @ A)
+
+
+def dependencies(A, levels, paths, delta, share):
+    for here, above in sweep(levels):
+        share(here.S, replace=True) << (1 + delta) / paths
+        delta(above.S, accum=binary.plus) << semiring.plus_first(share @ A.T) * paths
+
+
+@pytest.mark.parametrize("sources", [[3], [0, 3, 20]])
+def test_parts_of_an_expression_are_parts_of_a_sweep(backend, sources):
+    A = matrix(40, both_ways([(v, v + d) for d in (1, 8) for v in range(40 - d)]), backend)
+    levels, paths = count_paths(A, sources)
+    found = []
+    for way in (lagpu.eager, lagpu.fused):
+        delta = paths.dup()
+        delta << 0
+        with way():
+            dependencies(A, levels, paths, delta, paths.dup())
+        found.append(delta)
+    assert found[0].isclose(found[1])
+    assert 30 < found[1].reduce("max").new().value < 120
+    if backend.capabilities.fuses:
+        assert "sweep: " in A.backend.last_loop
+        assert "no sweep" not in A.backend.last_loop
 
 
 def test_an_error_in_the_body_over_a_matrix_leaves_what_stood_before(backend):

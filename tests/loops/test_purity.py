@@ -74,12 +74,12 @@ BODIES = {
     ),
     "new inside a statement": (
         "for i in loop(times=2):\n    x << semiring.plus_times(x @ A).new()",
-        "",
+        GENERATED,
         [4],
     ),
     "a branch on a value": (
         "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
-        "a line of the body reads a value on the host",
+        "line 4 reads a value on the host",
         [4],
     ),
     "a branch inside an expression": (
