@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator
 from operator import attrgetter
 from sys import _getframe
@@ -60,8 +59,11 @@ class Pair(Unassigned, Expression):
 
     def _dtypes(self) -> list[DType]:
         sides = self.left, self.right
-        each = (x._dtypes() if _joins(x, self.sign) else [expr.made_of(x).dtype] for x in sides)
-        return list(itertools.chain.from_iterable(each))
+        return [
+            kind
+            for x in sides
+            for kind in (x._dtypes() if _joins(x, self.sign) else [expr.made_of(x).dtype])
+        ]
 
     @property
     def dtype(self) -> DType:
