@@ -400,8 +400,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         )
     if not all(where is None or all_distinct(where) for where in lists or ()):
         raise InvalidValue("assign: an index is given twice. Give each index once.")
-    value = made(value) if out.ndim == 2 else value
-    stored = value.stored if out.ndim == 2 else value
+    stored = (value := made(value)).stored if out.ndim == 2 else value
     operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
 

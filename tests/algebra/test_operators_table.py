@@ -62,6 +62,14 @@ FROM_TWO = binary.register(
     lambda x, y: -math.inf if x < y else max(x, y),
     "x < y ? -INFINITY : fmax(x, y)",
 )
+NEVER = binary.register(
+    "test_never", lambda x, y: -math.inf if x < y else x, "x < y ? -INFINITY : x"
+)
+STRETCHED = unary.register(
+    "test_stretched",
+    lambda x: 1e300 if x == 1 else math.nan if x == 2 else 2.5,
+    "x == 1 ? 1e300 : x == 2 ? NAN : 2.5",
+)
 USER_TYPES = (INT32, INT64, UINT64, FP32, FP64)  # a plain run takes the first
 
 
@@ -198,6 +206,18 @@ def test_a_users_monoid_has_its_own_numbers(backend, kernel):
         w = semiring.register_anonymous(add, binary.first)(u @ A, kernel=kernel).new()
         assert w.get(2) == expected
         assert u.dup(clear=True).reduce(add, allow_empty=False).value == add.identity(u.dtype)
+
+
+@pytest.mark.parametrize("dtype", [INT32, INT64, UINT64])
+def test_a_float_result_becomes_an_integer_by_saturation(backend, dtype):
+    """An operator that returns infinity for integers did what the processor does."""
+    numbers = Vector.from_dense([1, 2, 3], dtype=dtype, backend=backend)
+    twos = Vector.from_dense([2, 2, 2], like=numbers, dtype=dtype)
+    info = np.iinfo(dtype.numpy)
+    never = numbers.ewise_mult(twos, NEVER).new()
+    assert never.to_dense().tolist() == [info.min, 2, 3]
+    wide = numbers.apply(STRETCHED).new()
+    assert (wide.dtype, wide.to_dense().tolist()) == (dtype, [info.max, 0, 2])
 
 
 def test_a_text_names_infinity_and_functions_of_cuda(backend):

@@ -364,7 +364,7 @@ def _functor(op: Operator | Monoid) -> tuple[str, str]:
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
     x, y = (str(read).lower() for read in getattr(op, "reads", (True, True)))
-    code = body if body.endswith(";") else f"return Z({body});"
+    code = body if body.endswith(";") else f"return {'cast<Z>' if op.of_numbers else 'Z'}({body});"
     text = _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)
     return re.sub(r"\b(INFINITY|NAN)\b", lambda word: _FLOATS[word[1]], text)
 
