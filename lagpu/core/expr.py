@@ -385,7 +385,7 @@ def as_mask(out: Any, x: Any) -> Mask:
         return x
     found = object_of(x)
     if isinstance(found, NoTruth) and getattr(found, "dtype", None) is BOOL:
-        return Mask(found, False)
+        return found.V  # type: ignore[attr-defined]
     hint = "Write m.S for the entries of m, m.V for those that are not zero."
     if isinstance(found, NoTruth):
         v = name_of(x)

@@ -508,10 +508,15 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) ->
     return Call(operation, (left, right), result, (A.nrows, B.ncols), formula, by)
 
 
+def made(x: Any) -> Any:
+    """Return a matrix or its transpose as it is, and the matrix of a selection, made now."""
+    return x if isinstance(x.stored, OUTPUTS[2]) else x._computed()
+
+
 def _stored(A: Any, B: Any) -> tuple[Any, Any, tuple[bool, bool]]:
     """Return the stored matrices of two operands, and whether each operand is the transpose."""
-    left, right = A.stored, B.stored
-    return left, right, (A is not left, B is not right)
+    A, B = made(A), made(B)
+    return A.stored, B.stored, (A is not A.stored, B is not B.stored)
 
 
 def _transpose_of(A: Any) -> str:

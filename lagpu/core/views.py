@@ -14,10 +14,10 @@ from lagpu.algebra.tables import binary
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
-from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
+from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described, made
 from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.dtypes import BOOL, DType, as_array
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed, NotSupported
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed
 from lagpu.host import display
 from lagpu.host.columns import all_distinct, distinct
 from lagpu.operations import new
@@ -397,7 +397,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         raise kind(f"assign: {fact}.")
     if not all(where is None or all_distinct(where) for where in lists or ()):
         raise InvalidValue("assign: an index is given twice. Give each index once.")
-    stored = value.stored if out.ndim == 2 else value
+    stored = (value := made(value)).stored if out.ndim == 2 else value
     operation = ops.Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
 
@@ -625,15 +625,6 @@ class SelectionMatrix(MatrixView):
     def T(self) -> TransposedSelection:
         """The transpose: another view of the same vector."""
         return TransposedSelection(self)
-
-    @property
-    def data(self) -> NoReturn:
-        """Raise `NotSupported`: a selection has no matrix on a backend."""
-        me = name_of(self)
-        raise NotSupported(
-            f"{me}: is a view of {name_of(self.operand)}, only for products with a vector. "
-            f"Make a matrix with {me}.new()."
-        )
 
     def copying(self, transposed: bool = False) -> Call:
         """Return the deferred copy of the entries as a matrix, or its transpose."""

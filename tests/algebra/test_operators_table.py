@@ -1,6 +1,7 @@
 """Users' own operators: registered once, used in every operation on every backend."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
@@ -50,6 +51,25 @@ CRITICAL = semiring.register(FARTHEST, PLUS_TWICE)
 BUILT_IN_ON_MINE = semiring.register(monoid.plus, HALF_SUM)
 MINE_ON_BUILT_IN = semiring.register(FARTHEST, binary.plus)
 COUNT_EQUAL = semiring.register(monoid.plus, binary.eq)  # the product, BOOL, is cast to INT64
+# Numbers that FP64 lacks, and infinities: they have a text of their own in C++.
+LEAST_OF = binary.register("test_least_of", lambda x, y: x if x < y else y, "x < y ? x : y")
+LEAST = monoid.register("test_least", LEAST_OF, 2**63 - 1)
+LEAST_FLOAT = monoid.register("test_least_float", LEAST_OF, math.inf)
+MOST = monoid.register("test_most", FARTHER, -(2**63), terminal=2**62 + 1)
+MOST_FLOAT = monoid.register("test_most_float", FARTHER, -math.inf, terminal=math.inf)
+FROM_TWO = binary.register(
+    "test_from_two",
+    lambda x, y: -math.inf if x < y else max(x, y),
+    "x < y ? -INFINITY : fmax(x, y)",
+)
+NEVER = binary.register(
+    "test_never", lambda x, y: -math.inf if x < y else x, "x < y ? -INFINITY : x"
+)
+STRETCHED = unary.register(
+    "test_stretched",
+    lambda x: 1e300 if x == 1 else math.nan if x == 2 else 2.5,
+    "x == 1 ? 1e300 : x == 2 ? NAN : 2.5",
+)
 USER_TYPES = (INT32, INT64, UINT64, FP32, FP64)  # a plain run takes the first
 
 
@@ -166,6 +186,42 @@ def vectors_to_loop_over(backend):
     )
     A = Matrix.from_coo(rows, rows + 1, rows % 3, nrows=n, ncols=n, dtype=INT64, backend=backend)
     return A, u, v, w, lagpu.Scalar(INT64, 1)
+
+
+@pytest.mark.parametrize("kernel", [None, "push_edge", "pull_scalar"])
+def test_a_users_monoid_has_its_own_numbers(backend, kernel):
+    """A whole number beyond 2**53, infinities, and no rounding on the way to C++."""
+    if kernel is not None and not backend.capabilities.fuses:
+        pytest.skip("it chooses by itself")
+    A = Matrix.from_coo([0, 1], [2, 2], nrows=3, ncols=3, backend=backend)
+    big = 2**62
+    for add, values, expected in (
+        (MOST, [big, big + 1, 5], big + 1),
+        (LEAST, [big + 2, big + 3, 5], big + 2),
+        (LEAST_FLOAT, [math.inf, math.inf, 5.0], math.inf),
+        (MOST_FLOAT, [-math.inf, -2.5, 5.0], -2.5),
+    ):
+        u = Vector.from_dense(values, like=A)
+        w = semiring.register_anonymous(add, binary.first)(u @ A, kernel=kernel).new()
+        assert w.get(2) == expected
+        assert u.dup(clear=True).reduce(add, allow_empty=False).value == add.identity(u.dtype)
+
+
+@pytest.mark.parametrize("dtype", [INT32, INT64, UINT64])
+def test_a_float_result_becomes_an_integer_by_saturation(backend, dtype):
+    """An operator that returns infinity for integers did what the processor does."""
+    numbers = Vector.from_dense([1, 2, 3], dtype=dtype, backend=backend)
+    twos = Vector.from_dense([2, 2, 2], like=numbers, dtype=dtype)
+    info = np.iinfo(dtype.numpy)
+    never = numbers.ewise_mult(twos, NEVER).new()
+    assert never.to_dense().tolist() == [info.min, 2, 3]
+    wide = numbers.apply(STRETCHED).new()
+    assert (wide.dtype, wide.to_dense().tolist()) == (dtype, [info.max, 0, 2])
+
+
+def test_a_text_names_infinity_and_functions_of_cuda(backend):
+    u, v = (Vector.from_dense(x, backend=backend) for x in ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0]))
+    assert u.ewise_mult(v, FROM_TWO).new().to_dense().tolist() == [-math.inf, 2.0, 3.0]
 
 
 @pytest.mark.few_on_sim(2)

@@ -227,6 +227,56 @@ def test_what_is_no_row_selects_nothing(backend):
     assert P.new().to_coo()[1].tolist() == [0, 5, 3]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "semiring.plus_first(A @ P)",
+        "semiring.plus_first(A @ P.T)",
+        "semiring.plus_second(P.T @ A)",
+        "semiring.plus_pair(P @ P.T)",
+        "P.mxm(A, 'plus_second') + A",
+        "A.ewise_add(P.T, 'plus')",
+        "P.ewise_mult(A, 'times')",
+        "binary.second(P & A)",
+        "f * P",
+        "P.T.kronecker(A, 'second')",
+        "P.power(2)",
+    ],
+)
+def test_an_operation_on_matrices_makes_the_matrix(backend, text):
+    f = Vector.from_coo([0, 1, 3], [1, 1, 0], INT64, size=4, backend=backend, name="f")
+    A = Matrix.from_coo([0, 1, 2, 3, 0], [1, 2, 3, 0, 3], range(5), like=f, name="A")
+    P = f.selection()
+    found, expected = (eval(text, globals(), {"f": f, "A": A, "P": Q}) for Q in (P, P.new()))
+    assert found.new().isequal(expected.new())
+    A[:, :] << P
+    assert A.isequal(P.new(A.dtype))
+
+
+def test_a_view_is_a_mask(backend):
+    f = Vector.from_coo([0, 1, 3], [1, 1, 0], INT64, size=4, backend=backend, name="f")
+    for view in (f.selection(), f.selection().T, f.selection().new().T):
+        C = Matrix(INT64, 4, 4, like=f)
+        C(view) << 1
+        assert C.isequal(view.new(INT64))
+
+
+def votes(A, f, counts):
+    P = f.selection()
+    for _ in loop(times=2):
+        counts << semiring.plus_pair(A @ P.T)
+        f << counts.reduce_rowwise("max")
+
+
+def test_a_loop_makes_the_matrix_in_each_turn(backend):
+    A = Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 0], nrows=3, ncols=3, backend=backend)
+    f = Vector.from_coo([1, 2], [0, 0], size=3, like=A)
+    counts = Matrix(INT64, 3, 3, like=A)
+    votes(A, f, counts)  # f is [2, 1, -] after the first turn
+    assert dict(zip(*f.to_coo(), strict=True)) == {0: 1, 2: 1}
+    assert [x.tolist() for x in counts.to_coo()] == [[0, 2], [1, 2], [1, 1]]
+
+
 def test_a_matrix_of_it(backend):
     f = Vector.from_coo([0, 1, 3], [2, 2, -1], INT32, size=4, backend=backend, name="f")
     P = f.selection(nrows=3)

@@ -256,11 +256,8 @@ def descriptor(
     ):
         if value:
             check(lib.GrB_Descriptor_set_INT32(handle[0], value, field), "descriptor")
-    _DESCRIPTORS.append(handle)
+    KEPT.append(handle)
     return handle[0]
-
-
-_DESCRIPTORS: list[Any] = []  # the cached ones, which their owners would free
 
 
 def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
@@ -268,12 +265,6 @@ def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
         return lib.GrB_ALL, size, None
     owner = np.ascontiguousarray(indices, np.uint64)
     return ffi.cast("GrB_Index*", ffi.from_buffer(owner)), len(owner), owner
-
-
-def c_scalar(number: Any, dtype: DType) -> Box:
-    box = Box(gb.Scalar(dtype.name, is_cscalar=False), dtype)
-    check(c_function("Scalar_setElement", dtype)(box.handle, number.item()), "setElement")
-    return box
 
 
 def on_host(array: Any) -> Any:
@@ -307,14 +298,13 @@ def _compiled(op: Operator, domain: DType, result: DType) -> Any:
 
 def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
-    function, read, write = op.numpy, domain.numpy.type, result.numpy.type
-    own = op.result(domain).numpy.type
+    function, read, write = op.numpy, domain.numpy.type, _cast(numba, result)
+    own = _cast(numba, op.result(domain))
     if op.domain is operators.arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
         read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
-    if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
-        inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
-    else:
-        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises with no caller
+    # Numba calls a ufunc, but does not compile one. In Python's error model 1 / 0 would raise.
+    ours = (lambda *x: function(*x)) if isinstance(function, np.ufunc) else function
+    inner = numba.njit(ours, error_model="numpy")
     of_numbers: dict[type[Operator], Any] = {
         UnaryOp: lambda x: write(own(inner(read(x)))),
         BinaryOp: lambda x, y: write(own(inner(read(x), read(y)))),
@@ -324,8 +314,22 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     return getattr(gb, _MODULES[kind]).register_anonymous(of_numbers[kind], op.name, is_udt=True)
 
 
-#: python-graphblas' namespace of each kind of operators.
-_MODULES = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}
+def _cast(numba: Any, dtype: DType) -> Any:
+    """Return the cast of a number in Numba's code, of a float to an integer by saturation."""
+    kind: Any = dtype.numpy.type
+    if dtype.is_float or dtype.is_bool:
+        return kind
+    least, most = kind(np.iinfo(kind).min), kind(np.iinfo(kind).max)
+    cast, whole, cut = (  # without annotations, which Numba compares
+        lambda x: NotImplemented,
+        lambda x: kind(x),
+        lambda x: kind(0) if x != x else least if x <= least else most if x >= most else kind(x),
+    )
+    numba.extending.overload(cast)(lambda x: cut if isinstance(x, numba.types.Float) else whole)
+    return cast
+
+
+_MODULES = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}  # their modules
 
 
 @functools.cache
@@ -353,9 +357,7 @@ def c_monoid(monoid: Monoid, dtype: DType) -> Any:
     found = None if monoid.registered else getattr(gb.monoid, monoid.name)
     if found is not None and gb.dtypes.lookup_dtype(domain.name) in found.types:
         return found[domain.name].gb_obj
-    values = [monoid.identity(domain).item()]
-    if monoid.terminal is not None:
-        values.append(monoid.terminal(domain).item())
+    values = [of(domain).item() for of in (monoid.identity, monoid.terminal) if of is not None]
     new = f"{'GrB_Monoid' if len(values) == 1 else 'GxB_Monoid_terminal'}_new_{domain.name}"
     handle = ffi.new("GrB_Monoid*")
     operator = typed_operator(monoid.op, domain).gb_obj
@@ -385,7 +387,6 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does
         times = _compiled(multiply, domain, result)
     handle = ffi.new("GrB_Semiring*")
-    info = lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj)
-    check(info, f"semiring {semiring.name}")
+    check(lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj), "semiring")
     KEPT.append(handle)
     return handle[0]

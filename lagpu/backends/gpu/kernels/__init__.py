@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
-from lagpu.dtypes import FP64, DType
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.dtypes import FP64, INT64, UINT64, DType
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.operations import Product
 
 FOLDER = Path(__file__).parent
@@ -53,6 +55,7 @@ GRID_BARRIER = constant("kBarrierWords")
 _CODES = {"bool": "?", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f32": "f4", "f64": "f8"}
 _DTYPES: dict[str, np.dtype[np.generic]] = {name: np.dtype(of) for name, of in _CODES.items()}
 _ARRAYS_ONLY = {"GridBarrier": np.dtype(np.uint32)}
+_END = "// end of {}"  #: The line after a header that is pasted in.
 # A prelude knows the deepest of these that the file includes.
 _PRELUDE_AFTER = ("common/algebra.cuh", "common/prims.cuh")
 
@@ -209,20 +212,15 @@ def _paste_headers(text: str, file: str, seen: set[str] | None = None) -> str:
             raise InvalidValue(f"kernel: {file} includes {header}, which is not among the headers.")
         # The line after an include is one further; compilers then name file and line as written.
         line = include.string.count("\n", 0, include.start()) + 2
-        if include.string.startswith("#line"):
-            line -= 1
+        line -= include.string.startswith("#line")
         body = _paste_headers(_read(header), header, seen)
-        return f'#line 1 "{header}"\n{body}\n{_end_of(header)}\n#line {line} "{file}"'
+        return f'#line 1 "{header}"\n{body}\n{_END.format(header)}\n#line {line} "{file}"'
 
     return _INCLUDE.sub(paste, text)
 
 
-def _end_of(header: str) -> str:
-    return f"// end of {header}"
-
-
 def _insert_prelude(source: str, prelude: str, file: str) -> str:
-    marks = [_end_of(header) for header in _PRELUDE_AFTER if _end_of(header) in source]
+    marks = [mark for x in _PRELUDE_AFTER if (mark := _END.format(x)) in source]
     if not marks:
         raise InvalidValue(f"kernel: {file} has a prelude but includes none of {_PRELUDE_AFTER}.")
     mark = marks[0]
@@ -274,6 +272,7 @@ _MONOID = """  template <class Z>
   template <class Z>
   LG_DEVICE static bool is_terminal(Z z) {{ return {terminal}; }}
 """
+_FLOATS = {"INFINITY": "(1e300 * 1e300)", "NAN": "(1e300 * 1e300 * 0.0)"}
 # Functions that CUDA has without an include, for the functors that name them.
 _ONE_ARGUMENT = (
     "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp2 expm1 lgamma log10 log1p log2 "
@@ -308,14 +307,15 @@ class Prelude:
     def functor(self, op: Operator | Monoid) -> str:
         """Return the name of an operator's functor; a user's is added to the prelude."""
         name, text = _functor(op)
-        if text:
-            self._texts[text] = None
+        self._texts[text] = None  # "" for one of lagpu's own
         return name
 
     @property
     def text(self) -> str:
         """The texts, to be pasted before the kernel; an empty string if there are none."""
-        return _SIM_MATH + "".join(self._texts) if self._texts else ""
+        texts = "".join(self._texts)
+        rare = "".join(f"LG_TWO({name})\n" for name in ("fmax", "fmin") if name in texts)
+        return _SIM_MATH.replace("#undef", f"{rare}#undef", 1) + texts if texts else ""
 
 
 def macros_of(
@@ -357,19 +357,22 @@ def _functor(op: Operator | Monoid) -> tuple[str, str]:
         return op.op.cuda, ""
     name = f"User_monoid_{op.name}"
     body = op.op.body or f"{op.op.cuda}::call<Z, T>(x, y, i, k, j)"
-    identity, terminal = op.cuda or _as_numbers(op)
+    end = f"z == Z({_number(op.terminal)})" if op.terminal else "false"
+    identity, terminal = op.cuda or (_number(op.identity), end)
     return name, _struct(name, op.op, body, _MONOID.format(identity=identity, terminal=terminal))
 
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
     x, y = (str(read).lower() for read in getattr(op, "reads", (True, True)))
-    code = body if body.endswith(";") else f"return Z({body});"
-    return _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)
+    code = body if body.endswith(";") else f"return {'cast<Z>' if op.of_numbers else 'Z'}({body});"
+    text = _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)
+    return re.sub(r"\b(INFINITY|NAN)\b", lambda word: _FLOATS[word[1]], text)
 
 
-def _as_numbers(monoid: Monoid) -> tuple[str, str]:
-    """Return the identity of a user's monoid, and whether `z` is terminal, in C++."""
-    identity: Any = monoid.identity(FP64)
-    terminal: Any = None if monoid.terminal is None else monoid.terminal(FP64)
-    end = "false" if terminal is None else f"z == Z({float(terminal)!r})"
-    return repr(float(identity)), end
+def _number(value: Callable[[DType], Any]) -> str:
+    """Return the number of each type in C++; a whole number has all its 64 bits."""
+    for dtype, suffix in (INT64, "ll"), (UINT64, "ull"):
+        with suppress(DomainMismatch, ValueError):
+            if whole := int(value(dtype)):  # 0 may be -0.0
+                return f"({whole + 1}ll - 1)" if whole < 0 else f"{whole}{suffix}"
+    return repr(float(value(FP64))).replace("inf", "INFINITY").replace("nan", "NAN")

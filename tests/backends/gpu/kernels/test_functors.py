@@ -212,10 +212,11 @@ def test_row_searches_of_one_value(arch, monkeypatch):
 
 
 @EVERY
-def test_a_users_operator(arch):
+@pytest.mark.parametrize("body", ["x * x + y", "x < y ? INFINITY : NAN", "fmin(x, fmax(y, 1.0))"])
+def test_a_users_operator(arch, body):
     prelude = Prelude()
-    name = prelude.functor(BinaryOp("f", None, "User_f", body="x * x + y"))
-    types = dict.fromkeys(("U", "T", "Z", "W"), "i32")
+    name = prelude.functor(BinaryOp("f", None, "User_f", body=body))
+    types = dict.fromkeys(("U", "T", "Z", "W"), "f64")
     assert nvrtc_compile(
         kernel("elementwise/map.cu", "map", prelude=prelude.text, OP=name, **types), arch
     )
