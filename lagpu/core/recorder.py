@@ -206,7 +206,7 @@ class Queue:
             backend = self.backend
             if backend is None or not self.statements:
                 return False
-        batches = backend.capabilities.batches
+        batches = None if backend.device is None else backend.capabilities.batches
         place: Any = site
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):

@@ -615,6 +615,20 @@ def test_two_backends_with_batches(place):
     assert (u.get(3), v.get(3)) == (7, 9)
 
 
+@pytest.mark.parametrize("name", ["grid:2:sim", "grid:2x2:sim"])
+def test_scalars_of_a_grid_wait_for_nothing(name):
+    x = Vector.from_dense([1, 2, 3], backend=name)
+    with batches_at_once():
+        r, s = Scalar(INT64), Scalar(INT64, 2)
+        for _ in range(3):
+            r << x.reduce(monoid.plus)
+            s(accum=binary.plus) << r
+            r << 4
+            s(accum=binary.plus) << r
+            assert not recorder.queue.statements
+        assert s.value == 32
+
+
 def test_a_number_that_no_notification_has(place, monkeypatch):
     """Then it is copied: places for notifications are used again."""
     place_of = place.device.notification
