@@ -301,8 +301,8 @@ def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
 def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tuple[str, ...]:
     """Prove that vertices are the largest component of a graph, or raise.
 
-    `members`, (n,), has an entry for each member: of components of one size, those of the one with
-    the least vertex. `strong` says whether components are strong.
+    `members`, (n,), has an entry for each member, none of them False: of components of one size,
+    those of the one with the least vertex. `strong` says whether components are strong.
     """
     proof = Proof("check_largest_component", LARGEST_RULES, A)
     edges = whole(proof)
@@ -311,7 +311,7 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     right = np.zeros(proof.n, bool)
     if proof.n:
         right = label == label[first[count == count.max()].min()]
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     proof.refuse(0, member != right, lambda v: "no member" if right[v] else "a member")
     return LARGEST_RULES
 

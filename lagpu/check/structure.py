@@ -226,14 +226,14 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     """Prove that vertices are the k-core of a graph, or raise.
 
-    In a directed graph edges in and out count; `members`, (n,), has an entry for each member; `k`
-    is the least degree within the core.
+    In a directed graph edges in and out count; `members`, (n,), has an entry for each member,
+    none of them False; `k` is the least degree within the core.
 
     The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
     the core has degree below k while the others are there.
     """
     proof = Proof("check_k_core", K_CORE_RULES, A)
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     inside = proof.neighbours(lambda own, other: member[own] & member[other])
     proof.refuse(0, member & (inside < k), lambda v: f"{inside[v]} neighbours, not {k}")
     left = _peeled(proof) >= k
@@ -262,10 +262,10 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     """Prove that vertices are a maximal independent set, or raise.
 
     Directions of the edges of `A` do not matter, and self-loops do not count; `members`, (n,), has
-    an entry for each member.
+    an entry for each member, none of them False.
     """
     proof = Proof("check_independent_set", INDEPENDENT_RULES, A)
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     near = proof.neighbours(lambda own, other: member[other]) > 0
 
     def describe(v: int) -> str:
