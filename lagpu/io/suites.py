@@ -257,7 +257,7 @@ def dump_gap(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
     """Write the places of the entries, and if so asked, weights of 32 bits; True is 1."""
     n, m = csc.nrows, csc.nvals
     values = csc.dense_values() if weights else np.ones(m, np.int8)
-    whole = (values == np.floor(values)) & (-(2**31) <= values) & (values < 2**31)
+    whole = (values == np.floor(values)) & (values >= -(2**31)) & (values < 2**31)
     if not (whole & ((values != 0) | ~np.signbit(values))).all():  # -0.0 would lose its sign
         raise InvalidValue("write: .wsg has whole weights of 32 bits alone. Use .mtx or .npz.")
     if n >= 2**31:
