@@ -138,7 +138,7 @@ def flush(backend: Backend | None = None, counted: Handle | None = None) -> None
     recorder = current_recorder()
     if recorder is not None and backend in (None, recorder.backend):
         recorder.flush()
-    if queue.statements and backend in (None, queue.backend):
+    if queue.errors or (queue.statements and backend in (None, queue.backend)):
         queue.flush(counted)
 
 
@@ -171,7 +171,7 @@ class Queue:
     They run when a value is read, when a statement comes that cannot join them, when the site of
     the first one comes again (or another site often), or when there are many. No other thread's
     statements wait with them: a thread that finds some runs them, and from then on every statement
-    runs at once.
+    runs at once. If one raises, the first thread gets the error when it calls lagpu again.
 
     Attributes
     ----------
@@ -179,10 +179,13 @@ class Queue:
         Those that wait, in order.
     backend : Backend or None
         The backend of all of them.
+    errors : dict
+        By thread, the error of its statements that another thread has run.
     """
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
+        self.errors: dict[int, Exception] = {}
         self.backend: Backend | None = None
         self._lines: list[Any] = []  # what the backend needs of each, to run them together
         self._lock = RLock()
@@ -223,6 +226,8 @@ class Queue:
                 if line is not None and line[-1] is not same:
                     self._note(place, line[-1] or HOT)
         if line is None and not self.statements:
+            if self.errors:
+                self.flush()
             return False
         with self._lock:
             waits, sites = self.statements, self._sites
@@ -314,12 +319,23 @@ class Queue:
         If one of them raises, it is as if the program had ended there. An interrupt, which comes
         after all of them in the program, is raised when they have run.
         """
+        if self.errors and (error := self.errors.pop(get_ident(), None)) is not None:
+            raise error
         if self.statements:
             with self._lock:
                 self._flush(counted)
 
     def _flush(self, counted: Handle | None = None) -> None:
         """Do what `flush` does, in a thread that has the lock."""
+        owner = self._thread
+        try:
+            self._run(counted)
+        except Exception as error:
+            if owner == get_ident():
+                raise
+            self.errors[owner] = error
+
+    def _run(self, counted: Handle | None) -> None:
         backend, lines = self.backend, self._lines
         if backend is None or not lines:  # another thread has run them
             return

@@ -817,6 +817,22 @@ def test_another_thread_sees_what_this_one_wrote(place):
     assert not recorder.queue.statements
 
 
+@pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
+def test_an_error_is_raised_in_the_thread_of_its_statement(place, then):
+    """Another thread runs the statements; it goes on, and the first one does not."""
+    u, w, s, found = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), []
+    w << u
+    s << Vector(FP64, 70, backend=place).reduce(monoid.min)
+    w << s
+    other = threading.Thread(target=lambda: found.append(u.nvals))
+    other.start()
+    other.join()
+    assert found == [70]
+    with pytest.raises(EmptyObject, match="the scalar s has no value"):
+        then(w)
+    assert w.isequal(u)
+
+
 def test_a_fork_has_nothing_that_waits(place):
     u, w = full(place), Vector(FP64, 70, backend=place)
     w << u
