@@ -357,14 +357,16 @@ class Queue:
             if ran:
                 return
         with uninterrupted():
-            taken, self.statements = self.statements, []
-            lines, self._lines = self._lines, []
-            if len(taken) > 1:
-                with backend.lock:  # what a plan has found holds until the program has run
-                    if batches.run(taken, lines, counted):
-                        return
-            for s in taken:
-                run_statement(backend, s)
+            taken, self._lines = self.statements, []
+            try:
+                if len(taken) > 1:
+                    with backend.lock:  # what a plan has found holds until the program has run
+                        if batches.run(taken, lines, counted):
+                            return
+                for s in taken:
+                    run_statement(backend, s)
+            finally:  # so until now other threads wait for the lock
+                self.statements = []
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""

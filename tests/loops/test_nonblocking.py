@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -815,6 +816,34 @@ def test_another_thread_sees_what_this_one_wrote(place):
     assert found == [6]
     w << u  # from now on nothing waits
     assert not recorder.queue.statements
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch, write):
+    u, w, s, begun = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), threading.Event()
+    right = recorder.run_statement
+
+    def slowly(*args):
+        begun.set()
+        time.sleep(0.05)
+        right(*args)
+
+    monkeypatch.setattr(program_batch, "AFTER", 10**9)
+    monkeypatch.setattr(recorder, "run_statement", slowly)
+    w << u
+    w << u * 2
+    s << w.reduce(monoid.plus)
+    other = threading.Thread(target=lambda: w.nvals)
+    other.start()
+    begun.wait()
+    if write:
+        s << 7
+        w << 7
+    else:
+        assert s.value == 69 * 70
+    other.join()
+    if write:
+        assert (s.value, w.reduce(monoid.max).new().value) == (7, 7)
 
 
 @pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
