@@ -196,12 +196,8 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     place[vertex.astype(np.int64)] = np.arange(proof.n)
     proof.refuse(0, place < 0, lambda v: "no place")
     later = proof.edges.first(lambda e: place[e.begin] >= place[e.end])
-
-    def describe(v: int) -> str:
-        u = later[v]
-        return f"place {place[v]}, but the edge {u} -> {v} comes from place {place[u]}"
-
-    proof.refuse(1, later < proof.n, describe)
+    wrong = "place {}, but the edge {} -> {} comes from place {}".format
+    proof.refuse(1, later < proof.n, lambda v: wrong(place[v], u := later[v], v, place[u]))
     return LINE_RULES
 
 
@@ -268,13 +264,11 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     member = proof.members(members)
     near = proof.neighbours(lambda own, other: member[other]) > 0
 
-    def describe(v: int) -> str:
-        def beside(e: Edges) -> Array:
-            return np.asarray(member[e.begin] & (e.begin != e.end))
+    def beside(v: int) -> int:
+        of = [way.first(lambda e: member[e.begin] & (e.begin != e.end)) for way in proof.ways]
+        return int(min(first[v] for first in of))
 
-        return f"a member, like {min(way.first(beside)[v] for way in proof.ways)}"
-
-    proof.refuse(0, member & near, describe)
+    proof.refuse(0, member & near, lambda v: f"a member, like {beside(v)}")
     proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")
     return INDEPENDENT_RULES
 
