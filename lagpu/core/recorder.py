@@ -254,6 +254,8 @@ class Queue:
             again = came == _REPEATED or (came > 0 and place == self._first)
             if not joins or again or others:
                 self._flush()
+        if self.errors:
+            self.flush()
         if not joins or self._is_shared:
             return False
         if not self.statements:
@@ -319,11 +321,11 @@ class Queue:
         If one of them raises, it is as if the program had ended there. An interrupt, which comes
         after all of them in the program, is raised when they have run.
         """
-        if self.errors and (error := self.errors.pop(get_ident(), None)) is not None:
-            raise error
         if self.statements:
             with self._lock:
                 self._flush(counted)
+        if self.errors and (error := self.errors.pop(get_ident(), None)) is not None:
+            raise error
 
     def _flush(self, counted: Handle | None = None) -> None:
         """Do what `flush` does, in a thread that has the lock."""

@@ -1,5 +1,6 @@
 """Statements of a loop that Python runs wait for each other, and run as one program."""
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -818,8 +819,9 @@ def test_another_thread_sees_what_this_one_wrote(place):
     assert not recorder.queue.statements
 
 
+@pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("write", [False, True])
-def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch, write):
+def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch, write, fails):
     u, w, s, begun = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), threading.Event()
     right = recorder.run_statement
 
@@ -833,17 +835,22 @@ def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch
     w << u
     w << u * 2
     s << w.reduce(monoid.plus)
+    if fails:
+        s << Vector(FP64, 70, backend=place).reduce(monoid.plus)
+        w << s
     other = threading.Thread(target=lambda: w.nvals)
     other.start()
     begun.wait()
-    if write:
-        s << 7
-        w << 7
-    else:
-        assert s.value == 69 * 70
+    with pytest.raises(EmptyObject) if fails else contextlib.nullcontext():
+        if write:
+            s << 7
+            w << 7
+        else:
+            assert s.value == 69 * 70
     other.join()
     if write:
-        assert (s.value, w.reduce(monoid.max).new().value) == (7, 7)
+        expected = (None, 138) if fails else (7, 7)
+        assert (s.value, w.reduce(monoid.max).new().value) == expected
 
 
 @pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
