@@ -171,6 +171,15 @@ def _lines(draw: Draw) -> str:
         f"{w}({p}.S)[:] << {q}",
         f"{w} << {p} | {q}",
         f"{w}({p}.S) << {q}.apply(binary.times, right=k)",
+        f"{w} << A.reduce_rowwise('plus')",
+        f"{w} << A[k % n, :]",
+        f"{s} << A.reduce_scalar('max')",
+        f"{s} << A[0, k % n]",
+        f"A[k % n, :] << {p}",
+        f"A << A.apply(binary.plus, right={s})",
+        f"A << A.select(indexunary.valuegt, {s})",
+        "A(A.S) << A.T.apply(binary.times, right=k)",
+        f"A << {p}.diag()",
     )
     return str(draw(st.sampled_from(more)))
 
@@ -205,11 +214,15 @@ def _python(draw: Draw) -> str:
         f"log.append({w}.get(k % n))",
         f"log.append({w}.isequal({o}))",
         f"log.append({s}.value)",
+        f"log.append({w}.to('cpu').to_coo()[1].tolist())",
+        f"{p} = {q}.to('cpu').to(A.backend)",
+        "log.append(A.nvals)",
+        f"B = A.dup()\n{line}\nlog.append(A.isequal(B))",
         f"yield {w}, {s}",
         f"if {w}.nvals > k:\n    {line}",
         f"if k % 2:\n    {line}",
-        f"try:\n    log.append(int({s}))\n{caught}",
-        f"try:\n    {w} << {o}[n]\n{caught}",
+        f"log.append({w}.nvals)\ntry:\n    log.append(int({s}))\n{caught}",  # no error waits
+        f"log.append({w}.nvals)\ntry:\n    {w} << {o}[n]\n{caught}",
         f"t = {w}.S\n{line}\n{o}(t) << k",
         f"t = {o}(~{w}.S)\n{line}\nt << 3",
         f"t = {p}.apply(binary.plus, right=k)\n{line}\n{q} << t",
