@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from threading import RLock, get_ident
+from threading import RLock, Thread, current_thread, get_ident
+from threading import enumerate as enumerate_threads
 from types import FrameType
 from typing import Any
 
@@ -171,7 +172,7 @@ class Queue:
     They run when a value is read, when a statement comes that cannot join them, when the site of
     the first one comes again (or another site often), or when there are many. No other thread's
     statements wait with them: a thread that finds some runs them, and from then on every statement
-    runs at once. If one raises, the first thread gets the error when it calls lagpu again.
+    runs at once. If one raises, both get the error, the first thread when it calls lagpu again.
 
     Attributes
     ----------
@@ -185,7 +186,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
-        self.errors: dict[int, Exception] = {}
+        self.errors: dict[Thread, Exception] = {}
         self.backend: Backend | None = None
         self._lines: list[Any] = []  # what the backend needs of each, to run them together
         self._lock = RLock()
@@ -324,7 +325,7 @@ class Queue:
         if self.statements:
             with self._lock:
                 self._flush(counted)
-        if self.errors and (error := self.errors.pop(get_ident(), None)) is not None:
+        if self.errors and (error := self.errors.pop(current_thread(), None)) is not None:
             raise error
 
     def _flush(self, counted: Handle | None = None) -> None:
@@ -333,9 +334,9 @@ class Queue:
         try:
             self._run(counted)
         except Exception as error:
-            if owner == get_ident():
-                raise
-            self.errors[owner] = error
+            if owner != get_ident():
+                self.errors |= {x: error for x in enumerate_threads() if x.ident == owner}
+            raise
 
     def _run(self, counted: Handle | None) -> None:
         backend, lines = self.backend, self._lines

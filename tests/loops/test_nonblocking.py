@@ -838,10 +838,18 @@ def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch
     if fails:
         s << Vector(FP64, 70, backend=place).reduce(monoid.plus)
         w << s
-    other = threading.Thread(target=lambda: w.nvals)
+
+    def error():
+        return pytest.raises(EmptyObject) if fails else contextlib.nullcontext()
+
+    def read():
+        with error():
+            w.wait()
+
+    other = threading.Thread(target=read)
     other.start()
     begun.wait()
-    with pytest.raises(EmptyObject) if fails else contextlib.nullcontext():
+    with error():
         if write:
             s << 7
             w << 7
@@ -855,18 +863,43 @@ def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch
 
 @pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
 def test_an_error_is_raised_in_the_thread_of_its_statement(place, then):
-    """Another thread runs the statements; it goes on, and the first one does not."""
+    """And in the one that runs the statements, as the first one may have ended."""
     u, w, s, found = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), []
     w << u
     s << Vector(FP64, 70, backend=place).reduce(monoid.min)
     w << s
-    other = threading.Thread(target=lambda: found.append(u.nvals))
+
+    def read():
+        with pytest.raises(EmptyObject, match="the scalar s has no value"):
+            u.wait()
+        found.append(u.nvals)
+
+    other = threading.Thread(target=read)
     other.start()
     other.join()
     assert found == [70]
     with pytest.raises(EmptyObject, match="the scalar s has no value"):
         then(w)
+    then(w)  # it came once
+    w.clear()
+    w << u
     assert w.isequal(u)
+
+
+def test_an_error_of_a_thread_that_has_ended(place):
+    w, s = Vector(FP64, 70, backend=place), Scalar(FP64)
+
+    def write():
+        s << w.reduce(monoid.min)
+        w << s
+
+    other = threading.Thread(target=write)
+    other.start()
+    other.join()
+    with pytest.raises(EmptyObject, match="the scalar s has no value"):
+        w.wait()
+    assert not recorder.queue.errors  # for another thread of the same number
+    assert not w.nvals
 
 
 def test_a_fork_has_nothing_that_waits(place):
