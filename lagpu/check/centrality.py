@@ -473,8 +473,8 @@ def check_katz(
     `A` and `centrality` are as in `check_eigenvector`, the options as given to
     `lagpu.algorithms.katz_centrality`.
 
-    ``x - alpha x A`` must be beta, or a multiple of it where lengths are made 1: this system has
-    one solution if alpha is below 1 over the largest eigenvalue.
+    ``x - alpha x A`` must be beta, or a positive multiple of it where lengths are made 1: this
+    system has one solution if alpha is below 1 over the largest eigenvalue.
     """
     proof = Proof("check_katz", VECTOR_RULES, A, values=True)
     x, n = proof.full(centrality, "centrality", "centrality"), proof.n
@@ -484,7 +484,7 @@ def check_katz(
     if normalized:
         if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
             proof.fail(1, f"it is {np.linalg.norm(x)}")
-        factor = float(rest @ begin / (begin @ begin)) if begin.any() else 0.0
+        factor = max(0.0, rest @ begin / (begin @ begin)) if begin.any() else 0.0
     _refuse_moved(proof, rest - factor * begin, n * tol * max(1, abs(alpha) * norm))
     return VECTOR_RULES
 

@@ -175,21 +175,18 @@ def check_similarity(
     right: Places = {}
     for u, v in pairs:
         both, either = near[u] & near[v], len(near[u] | near[v])
-        product = len(near[u]) * len(near[v])
+        product, sizes = len(near[u]) * len(near[v]), [len(near[w]) for w in both]
         right[u, v] = {
             "common_neighbors": len(both),
             "jaccard": len(both) / max(either, 1),
             "cosine": len(both) / math.sqrt(max(product, 1)),
             "preferential_attachment": product,
-            "resource_allocation": sum(1 / len(near[w]) for w in both),
-            "adamic_adar": sum(_inverse(math.log(len(near[w]))) for w in both),
+            "resource_allocation": sum(1 / k for k in sizes),
+            # inf of a neighbour that the two ends of (v, v) have alone
+            "adamic_adar": sum(1 / math.log(k) if k > 1 else math.inf for k in sizes),
         }[kind]
     _compare(proof, _places(found), right, (0, 1), 1e-12)
     return SIMILARITY_RULES
-
-
-def _inverse(x: float) -> float:
-    return 1 / x if x else math.inf  # of a neighbour that the two ends of (v, v) have alone
 
 
 def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
@@ -274,8 +271,8 @@ def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
 def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tuple[str, ...]:
     """Prove that vertices are the largest component of a graph, or raise.
 
-    `members`, (n,), has an entry for each member: of components of one size, those of the one with
-    the least vertex. `strong` says whether components are strong.
+    `members`, (n,), has an entry for each member, none of them False: of components of one size,
+    those of the one with the least vertex. `strong` says whether components are strong.
     """
     proof = Proof("check_largest_component", LARGEST_RULES, A)
     edges = proof.matrix()
@@ -284,7 +281,7 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     right = np.zeros(proof.n, bool)
     if proof.n:
         right = label == label[first[count == count.max()].min()]
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     proof.refuse(0, member != right, lambda v: "no member" if right[v] else "a member")
     return LARGEST_RULES
 

@@ -511,8 +511,11 @@ class Proof:
             self.fail(rule, f"{place(v)}: {describe(v)} (first of {count})")
 
     def vertices(self, given: Any, what: str) -> Array:
-        """Return a list of vertices as an array, or raise `IndexOutOfBound`."""
-        found = np.asarray(given, np.int64)
+        """Return a list of vertices as an array, or raise."""
+        found = np.asarray(given)
+        if found.dtype.kind not in "iu" and found.size:
+            raise InvalidValue(f"{self.name}: {given} are not whole numbers.")
+        found = found.astype(np.int64)
         if found.size and not 0 <= found.min() <= found.max() < self.n:
             raise IndexOutOfBound(f"{self.name}: {what} 0 .. {self.n - 1}.")
         return found
@@ -551,6 +554,13 @@ class Proof:
         bad = ~present if valid is None else ~(present & valid(values))
         self.refuse(rule, bad, lambda v: f"{word} {values[v]}" if present[v] else f"no {word}")
         return values
+
+    def members(self, result: Any) -> Array:
+        """Return which vertices have an entry, (n,); none may be False."""
+        values, present = self.dense(result, "members")
+        if values.dtype == bool:
+            self.refuse(0, present & ~values, lambda v: "its entry is False")
+        return present
 
     def whole(self, result: Any, name: str, word: str, below: int) -> Array:
         """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""

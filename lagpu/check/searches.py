@@ -321,11 +321,12 @@ def check_levels_joint(
 def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     """Prove that vertices are those k edges from the nearest of some vertices, or raise.
 
-    `members`, (n,), has an entry for each member. A plain search computes the distances.
+    `members`, (n,), has an entry for each member, none of them False. A plain search computes the
+    distances.
     """
     proof = Proof("check_k_hop", HOP_RULES, A)
     chosen = proof.vertices(sources, "a source is outside")
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     level = proof.edges.search(chosen)
     distance = np.where(level < proof.unreached, level, np.inf)
     wrong, no = member != (distance == k), np.where(member, "", "not ")

@@ -188,12 +188,8 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     place[vertex.astype(np.int64)] = np.arange(proof.n)
     proof.refuse(0, place < 0, lambda v: "no place")
     later = proof.edges.first(lambda e: place[e.begin] >= place[e.end])
-
-    def describe(v: int) -> str:
-        u = later[v]
-        return f"place {place[v]}, but the edge {u} -> {v} comes from place {place[u]}"
-
-    proof.refuse(1, later < proof.n, describe)
+    wrong = "place {}, but the edge {} -> {} comes from place {}".format
+    proof.refuse(1, later < proof.n, lambda v: wrong(place[v], u := later[v], v, place[u]))
     return LINE_RULES
 
 
@@ -218,14 +214,14 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     """Prove that vertices are the k-core of a graph, or raise.
 
-    In a directed graph edges in and out count; `members`, (n,), has an entry for each member; `k`
-    is the least degree within the core.
+    In a directed graph edges in and out count; `members`, (n,), has an entry for each member,
+    none of them False; `k` is the least degree within the core.
 
     The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
     the core has degree below k while the others are there.
     """
     proof = Proof("check_k_core", K_CORE_RULES, A)
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     inside = proof.neighbours(lambda own, other: member[own] & member[other])
     proof.refuse(0, member & (inside < k), lambda v: f"{inside[v]} neighbours, not {k}")
     left = _peeled(proof) >= k
@@ -254,19 +250,17 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     """Prove that vertices are a maximal independent set, or raise.
 
     Directions of the edges of `A` do not matter, and self-loops do not count; `members`, (n,), has
-    an entry for each member.
+    an entry for each member, none of them False.
     """
     proof = Proof("check_independent_set", INDEPENDENT_RULES, A)
-    _, member = proof.dense(members, "members")
+    member = proof.members(members)
     near = proof.neighbours(lambda own, other: member[other]) > 0
 
-    def describe(v: int) -> str:
-        def beside(e: Edges) -> Array:
-            return np.asarray(member[e.begin] & (e.begin != e.end))
+    def beside(v: int) -> int:
+        of = [way.first(lambda e: member[e.begin] & (e.begin != e.end)) for way in proof.ways]
+        return int(min(first[v] for first in of))
 
-        return f"a member, like {min(way.first(beside)[v] for way in proof.ways)}"
-
-    proof.refuse(0, member & near, describe)
+    proof.refuse(0, member & near, lambda v: f"a member, like {beside(v)}")
     proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")
     return INDEPENDENT_RULES
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from threading import RLock, get_ident
+from threading import RLock, Thread, current_thread, get_ident
+from threading import enumerate as enumerate_threads
 from types import FrameType
 from typing import Any
 
@@ -129,7 +130,7 @@ def flush(backend: Backend | None = None, counted: Handle | None = None) -> None
     recorder = current_recorder()
     if recorder is not None and backend in (None, recorder.backend):
         recorder.flush()
-    if queue.statements and backend in (None, queue.backend):
+    if queue.errors or (queue.statements and backend in (None, queue.backend)):
         queue.flush(counted)
 
 
@@ -162,7 +163,7 @@ class Queue:
     They run when a value is read, when a statement comes that cannot join them, when the site of
     the first one comes again (or another site often), or when there are many. No other thread's
     statements wait with them: a thread that finds some runs them, and from then on every statement
-    runs at once.
+    runs at once. If one raises, both get the error, the first thread when it calls lagpu again.
 
     Attributes
     ----------
@@ -170,10 +171,13 @@ class Queue:
         Those that wait, in order.
     backend : Backend or None
         The backend of all of them.
+    errors : dict
+        By thread, the error of its statements that another thread has run.
     """
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
+        self.errors: dict[Thread, Exception] = {}
         self.backend: Backend | None = None
         self._lines: list[Any] = []  # what the backend needs of each, to run them together
         self._lock = RLock()
@@ -197,7 +201,7 @@ class Queue:
             backend = self.backend
             if backend is None or not self.statements:
                 return False
-        batches = backend.capabilities.batches
+        batches = None if backend.device is None else backend.capabilities.batches
         place: Any = site
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
@@ -214,6 +218,8 @@ class Queue:
                 if line is not None and line[-1] is not same:
                     self._note(place, line[-1] or HOT)
         if line is None and not self.statements:
+            if self.errors:
+                self.flush()
             return False
         with self._lock:
             waits, sites = self.statements, self._sites
@@ -240,6 +246,8 @@ class Queue:
             again = came == _REPEATED or (came > 0 and place == self._first)
             if not joins or again or others:
                 self._flush()
+        if self.errors:
+            self.flush()
         if not joins or self._is_shared:
             return False
         if not self.statements:
@@ -308,9 +316,20 @@ class Queue:
         if self.statements:
             with self._lock:
                 self._flush(counted)
+        if self.errors and (error := self.errors.pop(current_thread(), None)) is not None:
+            raise error
 
     def _flush(self, counted: Handle | None = None) -> None:
         """Do what `flush` does, in a thread that has the lock."""
+        owner = self._thread
+        try:
+            self._run(counted)
+        except Exception as error:
+            if owner != get_ident():
+                self.errors |= {x: error for x in enumerate_threads() if x.ident == owner}
+            raise
+
+    def _run(self, counted: Handle | None) -> None:
         backend, lines = self.backend, self._lines
         if backend is None or not lines:  # another thread has run them
             return
@@ -332,14 +351,16 @@ class Queue:
             if ran:
                 return
         with uninterrupted():
-            taken, self.statements = self.statements, []
-            lines, self._lines = self._lines, []
-            if len(taken) > 1:
-                with backend.lock:  # what a plan has found holds until the program has run
-                    if batches.run(taken, lines, counted):
-                        return
-            for s in taken:
-                run_statement(backend, s)
+            taken, self._lines = self.statements, []
+            try:
+                if len(taken) > 1:
+                    with backend.lock:  # what a plan has found holds until the program has run
+                        if batches.run(taken, lines, counted):
+                            return
+                for s in taken:
+                    run_statement(backend, s)
+            finally:  # so until now other threads wait for the lock
+                self.statements = []
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""

@@ -257,9 +257,8 @@ def dump_gap(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
     """Write the places of the entries, and if so asked, weights of 32 bits; True is 1."""
     n, m = csc.nrows, csc.nvals
     values = csc.dense_values() if weights else np.ones(m, np.int8)
-    if values.size and not (
-        (values == np.floor(values)).all() and -(2**31) <= values.min() <= values.max() < 2**31
-    ):
+    whole = (values == np.floor(values)) & (values >= -(2**31)) & (values < 2**31)
+    if not (whole & ((values != 0) | ~np.signbit(values))).all():  # -0.0 would lose its sign
         raise InvalidValue("write: .wsg has whole weights of 32 bits alone. Use .mtx or .npz.")
     if n >= 2**31:
         raise InvalidValue(f"write: .sg and .wsg have no vertex beyond 32 bits, and {n} are there.")

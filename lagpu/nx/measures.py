@@ -184,7 +184,8 @@ def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
 def edge_boundary(
     G: Graph, nbunch1: Any, nbunch2: Any, data: Any, keys: bool, default: Any
 ) -> Iterator[Any]:
-    if data is True and G.is_multigraph():
+    whole = None if data is False or data is None else G.whole
+    if (data is True and whole is None) or (whole is not None and G.is_multigraph()):
         raise NotImplementedError("lagpu: parallel edges with their attributes")
     ones = {n for n in nbunch1 if n in G}
     others = set(G) - ones if nbunch2 is None else set(nbunch2)
@@ -193,16 +194,15 @@ def edge_boundary(
     first[[G.index[n] for n in ones]] = True
     second[[G.index[n] for n in others if n in G]] = True
     kept = (first[rows] & second[cols]) | (first[cols] & second[rows])
-    values: Iterable[Any] = itertools.repeat(default)
-    if data not in (False, None):
-        found = G.weights(data)
-        values = [] if found is None else found[places[kept]].tolist()
     ends = pairs(G, rows[kept], cols[kept])
     if data is False:
         return ends
-    if data is True:
-        return ((u, v, G.whole[u][v]) for u, v in ends)
-    return ((*pair, value) for pair, value in zip(ends, values, strict=False))
+    if whole is not None:  # from which it is known what lacks the attribute
+        of = whole.get_edge_data
+        return ((u, v, of(u, v) if data is True else of(u, v).get(data, default)) for u, v in ends)
+    found = G.weights(data)
+    values = itertools.repeat(default) if found is None else found[places[kept]].tolist()
+    return ((*pair, x) for pair, x in zip(ends, values, strict=False))
 
 
 @answers(quick=True)

@@ -14,14 +14,18 @@ from lagpu.check import (
     check_independent_set,
     check_k_core,
     check_k_hop,
+    check_katz,
+    check_largest_component,
     check_levels_joint,
+    check_odd_cycle,
+    check_route,
     check_topological_levels,
     check_topological_order,
     check_transitivity,
 )
 from lagpu.check.graph import Proof
 from lagpu.check.searches import _depths
-from lagpu.errors import CheckFailed, IndexOutOfBound
+from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
 
 
 def graph_of(G, weight=None):
@@ -152,6 +156,40 @@ def test_several_sources_are_vertices():
         with pytest.raises(IndexOutOfBound, match=r"a source is outside 0 \.\. 2"):
             check_k_hop(path, sources, 0, pair({2: True, 0: True}))
     check_levels_joint(path, [2], pair({2: 0}))
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments"),
+    [
+        (check_independent_set, ()),
+        (check_k_core, (0,)),
+        (check_largest_component, ()),
+        (lambda A, x: check_k_hop(A, [0, 1], 0, x), ()),
+    ],
+)
+def test_a_false_entry_is_no_member(check, arguments):
+    apart = sp.csc_array((2, 2))
+    members = {0: True} if check is check_largest_component else {0: True, 1: True}
+    check(apart, pair(members), *arguments)
+    check(apart, pair(dict.fromkeys(members, 0)), *arguments)  # such as levels
+    with pytest.raises(CheckFailed, match="vertex 0: its entry is False"):
+        check(apart, pair({**members, 0: False}), *arguments)
+
+
+def test_vertices_of_a_list_are_whole_numbers():
+    triangle = sp.csc_array(np.ones((3, 3)) - np.eye(3))
+    for wrong in ([0, 1, 2.5], [0.0, 1.0, 2.0], [False, True, 2**70]):
+        with pytest.raises(InvalidValue, match="are not whole numbers"):
+            check_odd_cycle(triangle, wrong)
+    with pytest.raises(InvalidValue, match="are not whole numbers"):
+        check_route(triangle, 0, 1, [0, 1.0])
+
+
+def test_katz_centralities_have_the_sign_of_beta():
+    loop = sp.csc_array([[1.0]])
+    check_katz(loop, pair({0: 1.0}))
+    with pytest.raises(CheckFailed, match="a further step changes the numbers"):
+        check_katz(loop, pair({0: -1.0}))
 
 
 def test_what_is_not_reached_is_at_no_distance():

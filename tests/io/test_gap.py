@@ -60,7 +60,7 @@ def test_sizes_that_are_not_there(save):
 
 
 def test_weights_that_do_not_fit(save, tmp_path):
-    for weight in ("0.5", "4000000000"):
+    for weight in ("0.5", "4000000000", "-0.0"):
         A = read_cpu(save(f"0 1 {weight}\n1 0 1\n"))
         with pytest.raises(InvalidValue, match=r"\.wsg has whole weights of 32 bits alone"):
             write(A, tmp_path / "a.wsg")

@@ -1,9 +1,11 @@
 """Statements of a loop that Python runs wait for each other, and run as one program."""
 
+import contextlib
 import os
 import signal
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -626,6 +628,20 @@ def test_two_backends_with_batches(place):
     assert (u.get(3), v.get(3)) == (7, 9)
 
 
+@pytest.mark.parametrize("name", ["grid:2:sim", "grid:2x2:sim"])
+def test_scalars_of_a_grid_wait_for_nothing(name):
+    x = Vector.from_dense([1, 2, 3], backend=name)
+    with batches_at_once():
+        r, s = Scalar(INT64), Scalar(INT64, 2)
+        for _ in range(3):
+            r << x.reduce(monoid.plus)
+            s(accum=binary.plus) << r
+            r << 4
+            s(accum=binary.plus) << r
+            assert not recorder.queue.statements
+        assert s.value == 32
+
+
 def test_a_number_that_no_notification_has(place, monkeypatch):
     """Then it is copied: places for notifications are used again."""
     place_of = place.device.notification
@@ -812,6 +828,89 @@ def test_another_thread_sees_what_this_one_wrote(place):
     assert found == [6]
     w << u  # from now on nothing waits
     assert not recorder.queue.statements
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("write", [False, True])
+def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch, write, fails):
+    u, w, s, begun = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), threading.Event()
+    right = recorder.run_statement
+
+    def slowly(*args):
+        begun.set()
+        time.sleep(0.05)
+        right(*args)
+
+    monkeypatch.setattr(program_batch, "AFTER", 10**9)
+    monkeypatch.setattr(recorder, "run_statement", slowly)
+    w << u
+    w << u * 2
+    s << w.reduce(monoid.plus)
+    if fails:
+        s << Vector(FP64, 70, backend=place).reduce(monoid.plus)
+        w << s
+
+    def error():
+        return pytest.raises(EmptyObject) if fails else contextlib.nullcontext()
+
+    def read():
+        with error():
+            w.wait()
+
+    other = threading.Thread(target=read)
+    other.start()
+    begun.wait()
+    with error():
+        if write:
+            s << 7
+            w << 7
+        else:
+            assert s.value == 69 * 70
+    other.join()
+    if write:
+        expected = (None, 138) if fails else (7, 7)
+        assert (s.value, w.reduce(monoid.max).new().value) == expected
+
+
+@pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
+def test_an_error_is_raised_in_the_thread_of_its_statement(place, then):
+    """And in the one that runs the statements, as the first one may have ended."""
+    u, w, s, found = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), []
+    w << u
+    s << Vector(FP64, 70, backend=place).reduce(monoid.min)
+    w << s
+
+    def read():
+        with pytest.raises(EmptyObject, match="the scalar s has no value"):
+            u.wait()
+        found.append(u.nvals)
+
+    other = threading.Thread(target=read)
+    other.start()
+    other.join()
+    assert found == [70]
+    with pytest.raises(EmptyObject, match="the scalar s has no value"):
+        then(w)
+    then(w)  # it came once
+    w.clear()
+    w << u
+    assert w.isequal(u)
+
+
+def test_an_error_of_a_thread_that_has_ended(place):
+    w, s = Vector(FP64, 70, backend=place), Scalar(FP64)
+
+    def write():
+        s << w.reduce(monoid.min)
+        w << s
+
+    other = threading.Thread(target=write)
+    other.start()
+    other.join()
+    with pytest.raises(EmptyObject, match="the scalar s has no value"):
+        w.wait()
+    assert not recorder.queue.errors  # for another thread of the same number
+    assert not w.nvals
 
 
 def test_a_fork_has_nothing_that_waits(place):

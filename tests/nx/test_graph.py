@@ -67,6 +67,22 @@ def test_a_whole_graph_serves_every_function(door):
     assert len(kept(G)) == 1
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph])
+@pytest.mark.parametrize("data", [True, False, None, "w", "other"])
+def test_a_whole_graph_knows_what_edges_lack(door, kind, data):
+    G = kind([(0, 1, {"w": 2}), (1, 2, {}), (1, 3, {"w": 1.5}), (3, 0, {"w": 7})])
+    for default in (None, 5):
+        wanted = list(nx.edge_boundary(G, [1, 0], data=data, default=default))
+        nx.ego_graph(G, 0, backend="lagpu")  # its conversion is kept
+        try:
+            found = list(nx.edge_boundary(G, [1, 0], data=data, default=default, backend="lagpu"))
+        except NotImplementedError:
+            assert kind is nx.MultiGraph
+            assert data not in (False, None)
+            continue
+        assert found == wanted
+
+
 def test_a_matrix_for_each_backend():
     H = convert_from_nx(nx.DiGraph([("a", "b")]))
     with lagpu.use("cpu"):

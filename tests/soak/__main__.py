@@ -29,7 +29,7 @@ from strategies import Failed
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend, of_all
 from lagpu.errors import LagpuError
-from soak import algorithm_calls, statements
+from soak import algorithm_calls, python_loops, statements
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -38,6 +38,7 @@ _SAME_POOL = 20
 _ROUND: dict[str, tuple[Callable[[Any, Backend, int], int], int]] = {
     "statements": (statements.run, 50),
     "waiting": (statements.waiting, 50),
+    "python": (python_loops.run, 20),
     "loops": (drawn_loops.run, 5),
     "searches": (drawn_loops.searches, 5),
     "graphs": (algorithm_calls.run, 50),
@@ -94,7 +95,7 @@ def soak(
     seed : int
         Of the first round; every further round of a kind adds 1.
     kinds : list of str
-        Some of ``statements waiting loops searches graphs``; the rounds take turns.
+        Some of ``statements waiting python loops searches graphs``; the rounds take turns.
     pool : int, optional
         Chooses operators and types on a backend that compiles, where each costs a compilation: runs
         with the same pool and cache share these. By default the pool changes every 20 rounds.

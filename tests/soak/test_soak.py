@@ -17,7 +17,7 @@ from lagpu import INT64
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.catalog import ALGORITHMS
 from soak import algorithm_calls as graphs
-from soak import statements
+from soak import python_loops, statements
 from soak.__main__ import app, soak
 from soak.statements import Program
 
@@ -31,7 +31,7 @@ MAY_REFUSE = (
     "shortest_path",
     "path_weight",
 )
-KINDS = ("statements", "waiting", "loops", "searches", "graphs")
+KINDS = ("statements", "waiting", "python", "loops", "searches", "graphs")
 
 
 def failure(place, kind, rounds=6):
@@ -69,6 +69,16 @@ def test_a_wrong_statement_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
     # One would be enough, which Hypothesis, that draws other data in other processes, may not find.
     assert text.count(" << ") <= 4, f"of up to a dozen statements these are left:\n{text}"
     with pytest.raises(AssertionError):
+        run(text, tmp_path, place, monkeypatch)
+    run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
+
+
+@pytest.mark.exhaustive
+def test_a_wrong_loop_of_python_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(python_loops, "_SIZES", (33,))
+    place = faulty.with_operations(apply=without_the_last, select=without_the_last)
+    text = failure(place, "python")
+    with pytest.raises(Failed, match="faulty, run 0"):
         run(text, tmp_path, place, monkeypatch)
     run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
 
@@ -147,6 +157,7 @@ def test_a_wrong_algorithm_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
     [
         (statements.run, 60, 12),
         (statements.waiting, 3, 12),
+        (python_loops.run, 3, 6),
         (loops.run, 3, 3),
         (loops.searches, 3, 3),
         (graphs.run, 40, 8),
