@@ -793,7 +793,7 @@ class Table(Namespace, Generic[Row]):
         apart = point or isinstance(row, Parameterized)
         rows = self._paths if apart else self._rows
         taken = any(path.startswith(f"{name}.") for path in self._paths)
-        taken = taken or (point and first in self._rows)
+        taken = taken or bool(point and first in self._rows)
         if taken or rows.setdefault(name, row) is not row:  # in one step, for threads
             use = f"Use {self.kind}.{name}, or choose another name."
             raise NameTaken(f"{self.kind}: {name!r} is taken. {use}")
