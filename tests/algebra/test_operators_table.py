@@ -45,6 +45,10 @@ ABOVE = indexunary.register(
 SHIFTED = indexunary.register(
     "test_shifted", lambda x, i, j, y: x + i - j + y, "f64(x) + i - j + f64(y)", result=FP64
 )
+IN_BAND = indexunary.register(
+    "test_in_band", lambda x, i, j, y: abs(i - j) <= y, "abs(i - j) <= y", result=BOOL
+)
+BESIDE = indexunary.register("test_beside", lambda x, i, j, y: i - j + y, "i - j + y")
 FARTHEST = monoid.register("test_farthest", FARTHER, 0)
 TWO_TIMES = monoid.register("test_times", binary.times, 1, terminal=0)
 CRITICAL = semiring.register(FARTHEST, PLUS_TWICE)
@@ -217,6 +221,14 @@ def test_a_float_result_becomes_an_integer_by_saturation(backend, dtype):
     assert never.to_dense().tolist() == [info.min, 2, 3]
     wide = numbers.apply(STRETCHED).new()
     assert (wide.dtype, wide.to_dense().tolist()) == (dtype, [info.max, 0, 2])
+
+
+@pytest.mark.parametrize("dtype", [INT64, FP64])
+def test_a_function_of_positions_may_subtract_them(backend, dtype):
+    """They were unsigned on cpu, so that i - j wrapped above the diagonal."""
+    A = Matrix.from_coo([0, 0, 2, 3], [1, 3, 1, 0], 2, dtype=dtype, nrows=4, backend=backend)
+    assert [x.tolist() for x in A.select(IN_BAND, 1).new().to_coo()[:2]] == [[0, 2], [1, 1]]
+    assert A.apply(BESIDE, 0).new().to_coo()[2].tolist() == [-1, -3, 1, 3]
 
 
 def test_a_text_names_infinity_and_functions_of_cuda(backend):

@@ -305,7 +305,7 @@ def _compiled(op: Operator, domain: DType, result: DType) -> Any:
 def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, _cast(numba, result)
-    own = _cast(numba, op.result(domain))
+    own, at = _cast(numba, op.result(domain)), np.int64  # positions arrive without a sign
     if op.domain is operators.arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
         read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
     # Numba calls a ufunc, but does not compile one. In Python's error model 1 / 0 would raise.
@@ -314,7 +314,7 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     of_numbers: dict[type[Operator], Any] = {
         UnaryOp: lambda x: write(own(inner(read(x)))),
         BinaryOp: lambda x, y: write(own(inner(read(x), read(y)))),
-        IndexUnaryOp: lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))),
+        IndexUnaryOp: lambda x, i, j, y: write(own(inner(read(x), at(i), at(j), read(y)))),
     }
     kind = type(op)
     return getattr(gb, _MODULES[kind]).register_anonymous(of_numbers[kind], op.name, is_udt=True)
