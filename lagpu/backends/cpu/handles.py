@@ -267,12 +267,6 @@ def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
     return ffi.cast("GrB_Index*", ffi.from_buffer(owner)), len(owner), owner
 
 
-def c_scalar(number: Any, dtype: DType) -> Box:
-    box = Box(gb.Scalar(dtype.name, is_cscalar=False), dtype)
-    check(c_function("Scalar_setElement", dtype)(box.handle, number.item()), "setElement")
-    return box
-
-
 def on_host(array: Any) -> Any:
     """Return a NumPy array, or raise for a device array, which is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):

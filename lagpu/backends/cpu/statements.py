@@ -520,8 +520,8 @@ def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     call, operator, domain, result = _combining(kind, w.kind, op.op, u.dtype, v.dtype)
     to, d = _written(w, desc, result, _TRANSPOSES[op.transposed])
     if type(op) is ops.Ewise and op.defaults is not None:
-        left, right = (handles.c_scalar(x, domain) for x in op.defaults)
-        check(call(*to, operator, u.handle, left.handle, v.handle, right.handle, d), kind)
+        x, y = (gb.Scalar.from_value(x, domain.name) for x in op.defaults)
+        check(call(*to, operator, u.handle, x.gb_obj[0], v.handle, y.gb_obj[0], d), kind)
         return
     emptied = workarounds.is_emptied_first(w, desc, u, v)
     try:
