@@ -1,16 +1,13 @@
 """Statements of a loop that Python runs wait for each other, and run as one program."""
 
-import contextlib
-import os
 import signal
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import batches_at_once, launches
+from batches import batches_at_once, full, launches
 from drawn_loops import batched_loops, compare, load
 from hypothesis import strategies as st
 from strategies import for_all
@@ -37,10 +34,6 @@ def graph(place, n=70):
     rng = np.random.default_rng(3)
     i, j = rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)
     return Matrix.from_coo(i, j, 1.0, FP64, nrows=n, ncols=n, dup_op=binary.first, backend=place)
-
-
-def full(place, n=70, start=0.0):
-    return Vector.from_dense(np.arange(n) + start, backend=place)
 
 
 # ---- bodies that authors write, each with a line that no loop of lagpu statements has
@@ -812,115 +805,6 @@ def test_a_launch_that_comes_again_and_is_refused_is_the_end(place, monkeypatch)
     assert not recorder.queue.statements
     assert x.get(1) == 9
     assert body() == 11
-
-
-def test_another_thread_sees_what_this_one_wrote(place):
-    u, w, found = full(place), Vector(FP64, 70, backend=place), []
-    w << u
-    w << u * 2
-
-    def read():
-        found.append(w.get(3))
-
-    other = threading.Thread(target=read)
-    other.start()
-    other.join()
-    assert found == [6]
-    w << u  # from now on nothing waits
-    assert not recorder.queue.statements
-
-
-@pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("write", [False, True])
-def test_a_thread_waits_while_another_one_runs_its_statements(place, monkeypatch, write, fails):
-    u, w, s, begun = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), threading.Event()
-    right = recorder.run_statement
-
-    def slowly(*args):
-        begun.set()
-        time.sleep(0.05)
-        right(*args)
-
-    monkeypatch.setattr(program_batch, "AFTER", 10**9)
-    monkeypatch.setattr(recorder, "run_statement", slowly)
-    w << u
-    w << u * 2
-    s << w.reduce(monoid.plus)
-    if fails:
-        s << Vector(FP64, 70, backend=place).reduce(monoid.plus)
-        w << s
-
-    def error():
-        return pytest.raises(EmptyObject) if fails else contextlib.nullcontext()
-
-    def read():
-        with error():
-            w.wait()
-
-    other = threading.Thread(target=read)
-    other.start()
-    begun.wait()
-    with error():
-        if write:
-            s << 7
-            w << 7
-        else:
-            assert s.value == 69 * 70
-    other.join()
-    if write:
-        expected = (None, 138) if fails else (7, 7)
-        assert (s.value, w.reduce(monoid.max).new().value) == expected
-
-
-@pytest.mark.parametrize("then", [lambda w: w.nvals, lambda w: w << 7], ids=["read", "write"])
-def test_an_error_is_raised_in_the_thread_of_its_statement(place, then):
-    """And in the one that runs the statements, as the first one may have ended."""
-    u, w, s, found = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), []
-    w << u
-    s << Vector(FP64, 70, backend=place).reduce(monoid.min)
-    w << s
-
-    def read():
-        with pytest.raises(EmptyObject, match="the scalar s has no value"):
-            u.wait()
-        found.append(u.nvals)
-
-    other = threading.Thread(target=read)
-    other.start()
-    other.join()
-    assert found == [70]
-    with pytest.raises(EmptyObject, match="the scalar s has no value"):
-        then(w)
-    then(w)  # it came once
-    w.clear()
-    w << u
-    assert w.isequal(u)
-
-
-def test_an_error_of_a_thread_that_has_ended(place):
-    w, s = Vector(FP64, 70, backend=place), Scalar(FP64)
-
-    def write():
-        s << w.reduce(monoid.min)
-        w << s
-
-    other = threading.Thread(target=write)
-    other.start()
-    other.join()
-    with pytest.raises(EmptyObject, match="the scalar s has no value"):
-        w.wait()
-    assert not recorder.queue.errors  # for another thread of the same number
-    assert not w.nvals
-
-
-def test_a_fork_has_nothing_that_waits(place):
-    u, w = full(place), Vector(FP64, 70, backend=place)
-    w << u
-    child = os.fork()
-    if child == 0:
-        os._exit(len(recorder.queue.statements) or Scalar(FP64, 3).value != 3)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert w.get(2) == 2
 
 
 def test_no_memory_for_the_program(place, monkeypatch):

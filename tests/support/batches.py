@@ -3,9 +3,16 @@
 from contextlib import contextmanager
 from unittest import mock
 
+import numpy as np
+
+from lagpu import Vector
 from lagpu.backends.gpu.device.cuda import CudaDevice, Packed
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
+
+
+def full(place, n=70, start=0.0):
+    return Vector.from_dense(np.arange(n) + start, backend=place)
 
 
 @contextmanager
