@@ -43,6 +43,8 @@ class Graph:
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
         self._turned: Graph | None = None  # the reversed graph
+        self.of_directed = False  # whether it is an undirected view of a directed graph
+        self._alike: set[Any] = set()  # attributes that are then the same in both directions
         self.degrees: dict[Any, list[Any]] = {}  # what `Degrees` has counted
 
     def __getstate__(self) -> dict[str, Any]:
@@ -243,7 +245,17 @@ class Graph:
             if not np.array_equal(now.cols, self.edges.cols):
                 raise NotImplementedError("the graph has changed since it was converted")
             self.edges.values.update(now.values)
+        if self.of_directed and name not in self._alike:
+            self._require_alike(self.edges.values[name])
+            self._alike.add(name)
         return self.edges.values[name]
+
+    def _require_alike(self, values: Array) -> None:
+        # NetworkX reads such edges from either end, its functions differ.
+        rows, cols = self.along()
+        there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
+        if (there != back).any():
+            raise NotImplementedError("lagpu: an undirected view of edges that differ by direction")
 
     @functools.cached_property
     def loops(self) -> Array:
@@ -363,7 +375,10 @@ def convert_from_nx(
         raise NotImplementedError(str(error)) from error
     whole = graph if preserve_edge_attrs or preserve_node_attrs else None
     directed, multigraph = graph.is_directed(), graph.is_multigraph()
-    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole, origin=graph)
+    found = Graph(edges, directed=directed, multigraph=multigraph, whole=whole, origin=graph)
+    while (base := getattr(graph, "_graph", None)) is not None:  # of a view
+        found.of_directed, graph = found.of_directed or base.is_directed() > directed, base
+    return found
 
 
 def empty_like(graph: Any) -> Any:

@@ -167,3 +167,18 @@ def test_sums_of_weights_that_may_overflow_are_refused():
         G = nx.Graph([(0, 1, {"w": weights[0]}), (1, 2, {"w": weights[1]})])
         with pytest.raises(NotImplementedError):
             convert_from_nx(G, edge_attrs={"w": 1}).numbers("w")
+
+
+@pytest.mark.parametrize("kind", [nx.DiGraph, nx.MultiDiGraph])
+def test_an_undirected_view_whose_edges_differ_by_direction_is_left_to_networkx(door, kind):
+    G = kind([(0, 1, {"w": 1}), (1, 0, {"w": 5}), (1, 2, {"w": 2}), (2, 0, {"w": 7})])
+    view = G.to_undirected(as_view=True).subgraph([0, 1, 2])
+    expected = nx.closeness_centrality(view, distance="w")
+    with pytest.raises(NotImplementedError, match="differ by direction"):
+        convert_from_nx(view, edge_attrs={"w": 1}).numbers("w")
+    with nx.config(backend_priority=["lagpu"]):
+        assert nx.closeness_centrality(view, distance="w") == expected
+    assert nx.closeness_centrality(view, backend="lagpu") == nx.closeness_centrality(view)
+    G.add_edge(1, 0, **({"key": 0} if G.is_multigraph() else {}), w=1)
+    found = nx.closeness_centrality(view, distance="w", backend="lagpu")
+    assert found == pytest.approx(nx.closeness_centrality(view, distance="w"))
