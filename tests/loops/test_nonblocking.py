@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import batches_at_once, full, launches
+from batches import batches_at_once, full, launches, place  # noqa: F401
 from drawn_loops import batched_loops, compare, load
 from hypothesis import strategies as st
 from strategies import for_all
@@ -20,14 +20,6 @@ from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
 from lagpu.errors import EmptyObject, KernelLaunchError, OutOfMemory
-
-
-@pytest.fixture
-def place(backend):
-    if backend.capabilities.batches is None:
-        pytest.skip("cpu runs each statement by itself")
-    with batches_at_once():
-        yield backend
 
 
 def graph(place, n=70):

@@ -6,20 +6,12 @@ import threading
 import time
 
 import pytest
-from batches import batches_at_once, full
+from batches import full, place  # noqa: F401
 
 from lagpu import FP64, Scalar, Vector, monoid
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
 from lagpu.errors import EmptyObject
-
-
-@pytest.fixture
-def place(backend):
-    if backend.capabilities.batches is None:
-        pytest.skip("cpu runs each statement by itself")
-    with batches_at_once():
-        yield backend
 
 
 def test_another_thread_sees_what_this_one_wrote(place):

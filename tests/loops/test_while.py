@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import batches_at_once, launches
+from batches import batches_at_once, launches, place  # noqa: F401
 from hypothesis import strategies as st
 from strategies import for_all
 from test_purity import load
@@ -43,14 +43,6 @@ def edited(*edits):
         assert before in text
         text = text.replace(before, after)
     return text
-
-
-@pytest.fixture
-def place(backend):
-    if backend.capabilities.batches is None:
-        pytest.skip("only devices run loops of Python as one kernel")
-    with batches_at_once():
-        yield backend
 
 
 def module_of(folder, body, arguments="A, q, levels"):

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
+import pytest
 
 from lagpu import Vector
 from lagpu.backends.gpu.device.cuda import CudaDevice, Packed
@@ -26,6 +27,14 @@ def batches_at_once(after=0):
     finally:
         recorder.queue.flush()
         recorder.HOT, program_batch.AFTER, program_batch.WAITS = kept
+
+
+@pytest.fixture
+def place(backend):
+    if backend.capabilities.batches is None:
+        pytest.skip("cpu runs each statement by itself")
+    with batches_at_once():
+        yield backend
 
 
 @contextmanager
