@@ -294,8 +294,9 @@ def operation(
     """Return the decorator of a class of operations.
 
     Its names in messages and traces come first, "" where there is none. `reads` are the fields with
-    the handles that it reads; `pure` the methods that make it, which a recorded loop may call;
-    `refers` the field that may be, or may have, a `ScalarRef` or a `CounterRef`.
+    the handles that it reads; `pure` the methods that make it, which a recorded loop may call, and
+    an expression takes from its result; `refers` the field that may be, or may have, a `ScalarRef`
+    or a `CounterRef`.
     """
 
     def described(cls: Any) -> Any:

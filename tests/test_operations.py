@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lagpu import FP64, INT32, Matrix, Scalar, Vector, binary, operations
+from lagpu.core.expr import Call
 from lagpu.core.recorder import Recorder
 from lagpu.operations import (
     Apply,
@@ -34,6 +35,7 @@ def test_each_operation_says_what_it_is(record):
 def test_pure_methods_are_there():
     for method in operations.PURE:
         assert hasattr(Vector, method) or hasattr(Matrix, method)
+        assert hasattr(Call, method)  # which takes it from its result
 
 
 def recorded(backend, *statements_):

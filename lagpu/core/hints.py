@@ -16,6 +16,7 @@ import numpy as np
 from lagpu.errors import DomainMismatch, InvalidValue, NotComputed
 from lagpu.host import display
 from lagpu.host.source import author
+from lagpu.operations import PURE
 
 Operator = Callable[[Any, Any], Any]
 _UNARY: dict[str, Callable[[Any], Any]] = {
@@ -248,12 +249,9 @@ class Deferred(ComputedForms, NoTruth):
             self.refuse("is not a number", "Use reduce, or one index for one entry.")
         return found
 
-    # Attributes that a view of a matrix has by itself.
-    nvals, T = Computed(), Computed()
-    value, is_empty = Computed(), Computed()
-    ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()
-    vxm, mxv, mxm, kronecker = Computed(), Computed(), Computed(), Computed()
-    inner, outer, power, selection = Computed(), Computed(), Computed(), Computed()
+    # Attributes that a view of a matrix has by itself, and all methods that make operations.
+    nvals, T, value, is_empty, kronecker, power = (Computed() for _ in range(6))
+    vars().update({name: Computed() for name in PURE - vars(ComputedForms).keys()})
 
 
 def part_of(x: Any, part: Any) -> Any:
