@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 
 from lagpu import FP64, INT32, Matrix, Scalar, Vector, binary, operations
+from lagpu.backends.cpu import statements as on_cpu
+from lagpu.backends.gpu.ops import statements as on_gpu
+from lagpu.backends.grid import statements as on_grid
 from lagpu.core.expr import Call
 from lagpu.core.recorder import Recorder
 from lagpu.operations import (
     Apply,
     AssignScalar,
     BoundOperator,
+    Constant,
     CounterRef,
     Ewise,
+    ExtractElement,
     Multiply,
     Operation,
+    Reduce,
     ScalarRef,
+    SelectionToMatrix,
     method_of,
     operands_of,
     resolved,
@@ -30,6 +37,19 @@ def test_each_operation_says_what_it_is(record):
     """What it reads are fields that it has, and it has a name for messages."""
     assert set(record.reads) <= set(record._fields)
     assert record is Ewise or any(record.names)
+
+
+#: The operations that each backend has a function for, by where its table is.
+TABLES = {
+    "RUN of cpu": on_cpu.RUN.keys() | {SelectionToMatrix},
+    "ON_VECTORS and _MAKE of gpu": on_gpu.ON_VECTORS.keys() | on_gpu._MAKE.keys(),
+    "LOCALIZED of grid": on_grid.LOCALIZED.keys(),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_backend_has_a_function_for_each_operation(table):
+    assert TABLES[table] == {*RECORDS} - {Constant, ExtractElement, Reduce}
 
 
 def test_pure_methods_are_there():

@@ -1,7 +1,5 @@
 """A grid does what its local backend does, in any number of pieces, and all of it or nothing."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 from faults import STATEMENTS, Objects
@@ -23,9 +21,7 @@ from lagpu import (
     monoid,
     semiring,
 )
-from lagpu.backends.grid.statements import LOCALIZED
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
-from lagpu.operations import Constant, ExtractElement, Operation, Reduce
 
 ERRORS = [OutOfMemory("a piece is full"), KeyboardInterrupt()]
 PIECES = [1, 2, 3, 5]
@@ -248,10 +244,6 @@ def test_kronecker(place, m, n):
         return [A.kronecker(B, "times").new(), B.T.kronecker(A, "minus").new()]
 
     assert plain(products(place)) == plain(products("cpu"))
-
-
-def test_every_operation_that_writes_has_its_function():
-    assert LOCALIZED.keys() == {*get_args(Operation)} - {Reduce, ExtractElement, Constant}
 
 
 def test_entries_are_spread():
