@@ -119,11 +119,11 @@ def matched(match: F) -> F:
 @matched
 def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
-    places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
-    if len(places) != 1:
-        return ops.Rejection(f"{len(places)} products in the body; a search has one")
-    place = places[0]
-    out, desc, operation, _ = statements[place]
+    at = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
+    if len(at) != 1:
+        return ops.Rejection(f"{len(at)} products in the body; a search has one")
+    (k,) = at
+    out, desc, operation, _ = statements[k]
     assert isinstance(operation, ops.Multiply)
     if out is not frontier or operation.operand is not frontier or operation.transposed:
         return ops.Rejection("the product does not map the frontier to itself")
@@ -141,8 +141,8 @@ def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.
         return assigned
     if not any(desc.mask is a.target for a in assigned):
         return ops.Rejection("the body does not assign to the mask of the product")
-    assigns_first = place > 0
-    if assigns_first and place != len(statements) - 1:
+    assigns_first = k > 0
+    if assigns_first and k != len(statements) - 1:
         return ops.Rejection("the body has assignments both before and after the product")
     return SearchBody(matrix, frontier, desc.mask, product, assigned, assigns_first, statements)
 

@@ -179,22 +179,22 @@ class Queue:
         self.statements: list[Statement] = []
         self.errors: dict[Thread, Exception] = {}
         self.backend: Backend | None = None
-        self._lines: list[Any] = []  # what the backend needs of each, to run them together
+        self._lines: list[Any] = []  # the backend's `BatchLine` of each, to run them together
         self._lock = RLock()
         self._thread = 0
         self._is_shared = False
         self._room = 1.0  # the share of a batch that is left
-        self._first: Any = None  # the line of the first one
-        self._alone: Any = None  # the line of the last ones that ran, if that was one
-        self._sites: dict[Any, int] = {}  # how often each line has come since
-        #: How often each line's statement has come, then by what the backend knows it again.
+        self._first: Any = None  # the site of the first one
+        self._alone: Any = None  # the site of the last one that ran, if nothing waited with it
+        self._sites: dict[Any, int] = {}  # how often each site has come since
+        #: By site: how often its statement has come, then `last` of ``batches.line``.
         self._seen: dict[int, Any] = {}
-        self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
+        self._ours: set[int] = set()  # the functions of lagpu that sites call, by ``id``
 
-    def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
+    def takes(self, s: Statement, backend: Backend | None, caller: Any) -> bool:
         """Take a statement and return True; or return False, when all before it have run.
 
-        `site` is the caller's frame, or that of a function of lagpu that the author's line has
+        `caller` is the caller's frame, or that of a function of lagpu that the author's line has
         called; or a number that is the same for each run of a statement known to be repeated.
         """
         if backend is None:  # a number for a scalar
@@ -202,33 +202,33 @@ class Queue:
             if backend is None or not self.statements:
                 return False
         batches = None if backend.device is None else backend.capabilities.batches
-        place: Any = site
+        site: Any = caller
         line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
-            if type(site) is int:
-                same = self._seen.get(site)
+            if type(caller) is int:
+                same = self._seen.get(caller)
             else:
-                place = id(site.f_code) + site.f_lasti
-                same = self._seen.get(place, -1)
+                site = id(caller.f_code) + caller.f_lasti
+                same = self._seen.get(site, -1)
                 if type(same) is int and same < HOT:
-                    place = self._hot(site)
-                    same = self._seen.get(place)
-            if place is not None:
+                    site = self._hot(caller)
+                    same = self._seen.get(site)
+            if site is not None:
                 line = batches.line(s, same if type(same) is tuple else None)
                 if line is not None and line[-1] is not same:
-                    self._note(place, line[-1] or HOT)
+                    self._note(site, line[-1] or HOT)
         if line is None and not self.statements:
             if self.errors:
                 self.flush()
             return False
         with self._lock:
             waits, sites = self.statements, self._sites
-            joins = line is not None and waits and place not in sites
+            joins = line is not None and waits and site not in sites
             if joins and backend is self.backend and self._thread == get_ident():
-                sites[place] = 1
-            elif self._opens(line is not None, place, backend):
+                sites[site] = 1
+            elif self._opens(line is not None, site, backend):
                 waits = self.statements
-                sites[place] = sites.get(place, 0) + 1
+                sites[site] = sites.get(site, 0) + 1
             else:
                 return False
             waits.append(s)
@@ -238,12 +238,12 @@ class Queue:
                 self._flush()
         return True
 
-    def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:
+    def _opens(self, joins: bool, site: Any, backend: Backend) -> bool:
         """Run what waits if it must not wait for a statement; return whether that may wait."""
         if self.statements:
-            came = self._sites.get(place, 0)
+            came = self._sites.get(site, 0)
             others = backend is not self.backend or self._thread != get_ident()
-            again = came == _REPEATED or (came > 0 and place == self._first)
+            again = came == _REPEATED or (came > 0 and site == self._first)
             if not joins or again or others:
                 self._flush()
         if self.errors:
@@ -251,18 +251,18 @@ class Queue:
         if not joins or self._is_shared:
             return False
         if not self.statements:
-            if place == self._alone:  # it has waited for nothing
-                self._note(place, HOT - _AGAIN)
+            if site == self._alone:  # it has waited for nothing
+                self._note(site, HOT - _AGAIN)
                 return False
-            self.backend, self._thread, self._first = backend, get_ident(), place
+            self.backend, self._thread, self._first = backend, get_ident(), site
             self._room = 1.0
             self._sites.clear()
         return True
 
     def _hot(self, frame: FrameType, inside: int = 0) -> int | None:
-        """Return the place of the author's statement, or None if it has not come often.
+        """Return the site of the author's statement, or None if it has not come often.
 
-        A line of the author's may run several, from other places inside lagpu.
+        A line of the author's may run several, from other sites inside lagpu.
         """
         found: Any = frame
         while (code := id(found.f_code)) in self._ours:
@@ -278,7 +278,7 @@ class Queue:
         return site if self._comes(site) else None
 
     def _comes(self, site: int) -> bool:
-        """Count a place; return whether it has come often."""
+        """Count a site; return whether it has come often."""
         seen = self._seen.get(site, 0)
         if type(seen) is not int or seen >= HOT:
             return True
