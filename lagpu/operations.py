@@ -239,8 +239,9 @@ class Product(NamedTuple):
     """The algebra of a product of a matrix with a vector, ``w = A u`` or ``w = A' u``.
 
     Operands are cast to `domain`, products to `result`, the type of the sums. With `transpose`,
-    ``w[j] = (+)_i A[i, j] u[i]``. With `flip` the vector is the left operand of the multiplication,
-    as in ``u @ A``. `kernel` and `policy` are the author's choice, where a backend offers one.
+    ``w[j] = (+)_i A[i, j] u[i]``. With `flip` the vector is the left operand of the multiplication.
+    ``u @ A`` has both, ``A.T @ u`` the first, ``u @ A.T`` the second, and ``A @ u`` neither.
+    `kernel` and `policy` are the author's choice, where a backend offers one.
     """
 
     semiring: Semiring
@@ -312,8 +313,8 @@ class Multiply(NamedTuple):
     """``w = A u``, ``w = A' u``, or the same for each row of a matrix: ``C = Q A``.
 
     The operand is the vector ``u``, or the left one of two matrices, ``Q``, whose rows are such
-    vectors; `transposed`: its transpose is used. For two matrices `transpose` and `flip` of the
-    product are as in ``u @ A``, so `transpose` is False for ``Q A'``.
+    vectors; `transposed`: the transpose of ``Q`` is used. `transpose` and `flip` of the product are
+    those of ``u @ A`` for each row ``u`` of ``Q``: so `transpose` is True for ``Q A``.
     """
 
     matrix: Handle

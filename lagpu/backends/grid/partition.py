@@ -211,7 +211,8 @@ class Layout:
     """Ownership of the entries of a vector or a matrix: a partition of each dimension.
 
     With `C` parts of the rows and `R` of the columns there are `R` times `C` pieces, and piece `p`
-    has part ``p // R`` of the rows and ``p % R`` of the columns.
+    has part ``p // R`` of the rows and ``p % R`` of the columns. So all pieces of column ``p // R``
+    of the grid have the same rows of a matrix; all of row ``p % R`` have the same columns.
     """
 
     dims: tuple[Partition, ...]

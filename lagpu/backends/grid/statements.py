@@ -56,6 +56,7 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
         place.nvals(local.operand) * place.nvals(local.matrix) / max(layout.shape(p)[inner], 1)
         for local, (_, p, place) in zip(products, pieces, strict=True)
     ]
+    # equal values are sent once
     width = 0 if semiring.multiply.name == "pair" else s.dtype.numpy.itemsize
     need = needed(layout, 1 - inner)
     return folded(pieces, products, need, semiring.monoid, s, expected, width, form, share)
@@ -67,7 +68,7 @@ def local_products(
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
-        # sums stay in the pieces
+        # a piece has whole columns of the transpose, so all terms of its sums
         A, product = pieces.transpose(A), product._replace(transpose=True)
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
