@@ -3,6 +3,7 @@
 import atexit
 import html
 import os
+import pydoc
 import re
 import shutil
 import sys
@@ -186,6 +187,22 @@ def _fold(table, rows):
 # ------------------------------------------- figures from data, the course as notebooks, slides
 
 
+def _skip_operators(app, what, name, member, skip, options):
+    """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
+    is_operator = type(member).__module__.startswith("lagpu.algebra.")
+    return True if is_operator or name == "row" else None
+
+
+def _describe_slots(app, what, name, member, options, lines):
+    """Describe an attribute as the slots of its class or of a base do."""
+    owner, _, attribute = name.rpartition(".")
+    if what == "attribute" and not any(lines):
+        for base in pydoc.locate(owner).__mro__:
+            slots = vars(base).get("__slots__")
+            if isinstance(slots, dict) and attribute in slots:
+                lines[:] = [slots[attribute]]
+
+
 def _link_notebook(app, doctree, page):
     """Begin a page of the course with a link to its notebook."""
     if not page.startswith("course/"):
@@ -290,6 +307,8 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("autodoc-process-docstring", _describe_slots)
+    app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
