@@ -190,10 +190,13 @@ def _fold(table, rows):
 def _skip_operators(app, what, name, member, skip, options):
     """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
     is_operator = type(member).__module__.startswith("lagpu.algebra.")
-    return True if is_operator or name == "row" else None
+    return True if is_operator or name in ("row", "as_scalar") else None
 
 
-def _describe_slots(app, what, name, member, options, lines):
+_described = {}  # the lines of each attribute, for `_restore_attribute`
+
+
+def _describe_attribute(app, what, name, member, options, lines):
     """Describe an attribute as the slots of its class or of a base do."""
     owner, _, attribute = name.rpartition(".")
     if what == "attribute" and not any(lines):
@@ -201,6 +204,13 @@ def _describe_slots(app, what, name, member, options, lines):
             slots = vars(base).get("__slots__")
             if isinstance(slots, dict) and attribute in slots:
                 lines[:] = [slots[attribute]]
+    _described[name] = [*lines]
+
+
+def _restore_attribute(app, what, name, member, options, lines):
+    """Undo what napoleon does to an attribute: words before a colon are not its type."""
+    if what in ("attribute", "data", "property"):
+        lines[:] = _described[name]
 
 
 def _link_notebook(app, doctree, page):
@@ -307,7 +317,8 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
-    app.connect("autodoc-process-docstring", _describe_slots)
+    app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
+    app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
