@@ -3,6 +3,7 @@
 import atexit
 import html
 import os
+import pydoc
 import re
 import shutil
 import sys
@@ -186,6 +187,32 @@ def _fold(table, rows):
 # ------------------------------------------- figures from data, the course as notebooks, slides
 
 
+def _skip_operators(app, what, name, member, skip, options):
+    """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
+    is_operator = type(member).__module__.startswith("lagpu.algebra.")
+    return True if is_operator or name in ("row", "as_scalar") else None
+
+
+_described = {}  # the lines of each attribute, for `_restore_attribute`
+
+
+def _describe_attribute(app, what, name, member, options, lines):
+    """Describe an attribute as the slots of its class or of a base do."""
+    owner, _, attribute = name.rpartition(".")
+    if what == "attribute" and not any(lines):
+        for base in pydoc.locate(owner).__mro__:
+            slots = vars(base).get("__slots__")
+            if isinstance(slots, dict) and attribute in slots:
+                lines[:] = [slots[attribute]]
+    _described[name] = [*lines]
+
+
+def _restore_attribute(app, what, name, member, options, lines):
+    """Undo what napoleon does to an attribute: words before a colon are not its type."""
+    if what in ("attribute", "data", "property"):
+        lines[:] = _described[name]
+
+
 def _link_notebook(app, doctree, page):
     """Begin a page of the course with a link to its notebook."""
     if not page.startswith("course/"):
@@ -290,6 +317,9 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
+    app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
+    app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)

@@ -108,7 +108,7 @@ def formula(step):
     left, right = step.formula.split(" << ", 1)
     if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
         right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
-    operand = re.search(r"right=([a-z_]\w*)", step.source)
+    operand = re.search(r"right=(?:float\()?([a-z_]\w*)", step.source)
     if operand:  # a scalar, not its value
         right = re.sub(r"-?[\d.]+(e[+-]\d+)?\)$", f"{operand[1]})", right)
     sign = re.search(r"accum=binary\.(\w+)", left)
@@ -236,7 +236,7 @@ def markdown(row, folder, measured):
         f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
         *_formulas(row, steps),
         *_code(row, steps),
-        *_pictures(row, steps, folder, value(result), whole=len(recorded) < _RECORDED),
+        *_pictures(row, A, steps, folder, value(result), whole=len(recorded) < _RECORDED),
         *_cost(row, said),
         *_speed(row, measured),
         *_exercises(row, steps, result),
@@ -284,14 +284,20 @@ def _best(row, steps, good):
     return [step for step in found if step.code is code] or found or list(steps)
 
 
-def _pictures(row, steps, folder, result, whole):
+def _multiplies(step):
+    """Whether a step is the product of a vector that has entries: others draw nothing."""
+    return step.product is not None and step.before[step.product.vector].nvals > 0
+
+
+def _pictures(row, A, steps, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
     arguments = ", ".join(f"{name} {_FACTS[name]}" for name in row.given)
-    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}:\n"
+    lengths = f"; the edges have the weights `{value(A)}`" * (row.graph in ("weighted", "FP32"))
+    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     layout = drawing.Layout(steps)
     graph = drawing.graph_of(layout, list(steps))
-    chosen = _best(row, steps, lambda step: step.product is not None)
+    chosen = _best(row, steps, _multiplies)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
@@ -346,8 +352,11 @@ def _speed(row, measured):
         yield "Not measured yet; `lagpu bench` measures it.\n"
     for name in names[:1]:
         instead = f" of [`{name}`]({name}.md), which `lagpu bench` measures in its place"
-        yield f"Median milliseconds{instead * (name != row.name)}, each result verified:\n"
-        table = "index=graph,options columns=system value=median_ms"
+        options = measured[name]
+        same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
+        yield f"Median milliseconds{instead * (name != row.name)}{same}, each result verified:\n"
+        index = "graph" if same else "graph,options"
+        table = f"index={index} columns=system value=median_ms"
         yield f"<!-- pivot {MEASURED} {table} where=algorithm:{name} -->\n"
 
 
@@ -422,7 +431,9 @@ def write(folder, only=None):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     data = json.loads((figures.FOLDER / MEASURED).read_text("utf-8"))
-    measured = {one["algorithm"] for one in data["rows"]}
+    measured = {}
+    for one in data["rows"]:
+        measured.setdefault(one["algorithm"], set()).add(one["options"])
     for name, row in rows().items():
         if only is None or name in only:
             (folder / f"{name}.md").write_text(markdown(row, folder, measured), "utf-8")

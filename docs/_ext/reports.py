@@ -14,6 +14,12 @@ from lagpu.papers.run import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
+_COLUMNS = (
+    "*Spread* is the greatest over the least value of a row's runs. "
+    "GTEPS (10⁹ edges a second) and the metric, where it is a time, are by *kernel ms*, or by the "
+    "whole search where the host cannot time its kernels (-).\n"
+)
+
 # What a page has no room for; the origin of a graph stands beside its name.
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
@@ -34,6 +40,8 @@ def markdown(number, folder=FOLDER):
     ]
     of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
     of_paper.sort(key=lambda report: report["date"])
+    if of_paper:
+        yield _COLUMNS
     said = [*verdicts(number, {report["file"]: report for report in of_paper})]
     for experiment in paper_of(number).experiments:
         command = f"`lagpu paper {number} --{experiment.part}`"
@@ -47,14 +55,27 @@ def markdown(number, folder=FOLDER):
         for report, part in measured:
             yield from _part(report, part, command)
         if measured:
-            notes = (x for _, part in measured for x in lines_of(part | {"says": []}))
+            notes = (
+                x
+                for _, part in measured
+                for x in lines_of(part | {"says": [], "notes": experiment.notes})
+            )
             yield from (f"- {_plain(line)}" for line in _together(notes))
             for verdict in (one for one in said if one.part == experiment.part):
                 files = ", ".join(f"`{file}`" for file in verdict.files)
-                yield f"- {_plain(verdict.text)}{f' ({files})' * bool(files)}"
+                text, *by_graph = _by_graph(verdict.text)
+                each = " Best on each graph:" * bool(by_graph)
+                yield f"- {_plain(text)}{f' ({files})' * bool(files)}{each}"
+                yield from (f"  - {_plain(one)}" for one in by_graph)
             yield ""
         else:
             yield f"Not measured yet; {command} measures it.\n"
+
+
+def _by_graph(text):
+    """Return a verdict, and after it what it says of each graph if these are many."""
+    found = re.fullmatch(r"(\w[\w ]*: )Best on ((?:.+?; ){3,}.+?)\. (The paper: .+)", text)
+    return [found[1] + found[3], *found[2].split("; ")] if found else [text]
 
 
 def _together(lines):
@@ -92,7 +113,7 @@ def _part(report, experiment, command):
         before = graph
     yield ""
     wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
-    proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each row's result is proved"
+    proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each result was checked"
     yield f"{proved}.\n"
 
 

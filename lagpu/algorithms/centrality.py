@@ -384,7 +384,7 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
 def _reversed(A: Matrix) -> Matrix:
     """Return ``A'``, or `A` itself if it is symmetric."""
     require_square(A)
-    return A if A.is_symmetric else A.T.new()
+    return A if A.is_symmetric else A.T.new(name="reversed")
 
 
 def _require_a_vertex(A: Matrix, what: str) -> None:

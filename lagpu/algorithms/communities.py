@@ -87,7 +87,7 @@ def modularity(
     A: Matrix, labels: Vector, *, weight: bool = True, resolution: float = 1,
     directed: bool | None = None,
 ) -> float:  # fmt: skip
-    """Return by how much more weight lies within communities than edges at random would have there.
+    """Return the share of weight inside communities, less the share expected at random.
 
     Parameters
     ----------

@@ -404,8 +404,8 @@ class Collection(Arithmetic):
 
         Parameters
         ----------
-        dtype, name : DType, str, optional
-            Type of the values, and name, of the copy.
+        dtype, name : optional
+            Type of the values (DType), and name (str), of the copy.
         clear : bool
             Leave out all entries, for an object of the same size and type.
         mask : Mask, optional

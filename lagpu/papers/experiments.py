@@ -339,7 +339,7 @@ def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
         first = max(some, key=_merit)
         last = min(some, key=_merit)
         ratio = _better(first, last)[0]
-        texts.append(f"{graph}: {_named(names, some)}, {ratio:.2f}x {last['variant']}")
+        texts.append(f"{graph}: {_named(names, some)}, {ratio:.2f}x over {last['variant']}")
     if expected:
         word = _by_most([_expected(names, expected) for names in best])
     elif len(best) == 1:

@@ -647,13 +647,15 @@ def _digits(x: float | None, digits: int = 4) -> str:
 
 def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
     """Yield the lines below the table of an experiment."""
+    graphs = {row["graph"] for row in experiment["rows"]}
     said = f"{experiment['metric']}: {experiment['definition']}"
     if any(row["reported"] is not None for row in experiment["rows"]):
         said += f"; paper: its figure on {experiment['measured_on']}"
     yield f"{said}."
     for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
         of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
-        yield f"* {', '.join(of)}: {why}; --graph NAME=FILE reads the paper's graph."
+        some = ", ".join(of) if len(of) < len(graphs) else "all graphs"
+        yield f"* {some}: {why}; --graph NAME=FILE reads the paper's graph."
     roots = {row["roots"] for row in experiment["rows"] if row["roots"] < experiment["roots"]}
     if roots:
         few = ", ".join(map(str, sorted(roots)))

@@ -14,7 +14,9 @@ import algorithm_pages as pages
 
 
 def page_of(name, folder):
-    return pages.markdown(pages.rows()[name], folder, {"bfs_levels", "triangle_count"})
+    return pages.markdown(
+        pages.rows()[name], folder, {name: {""} for name in ("bfs_levels", "triangle_count")}
+    )
 
 
 def test_every_algorithm_has_a_page():
@@ -47,6 +49,27 @@ def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path)
     assert "s(v)" not in page
     assert "times(share, 0.1667)" in page
     assert "replace=True) << any_pair" in page_of("bfs_levels", tmp_path)
+
+
+def test_a_weighted_page_gives_the_weights_and_draws_no_empty_product(tmp_path):
+    page = page_of("sssp", tmp_path)
+    assert "source 0; the edges have the weights `{(0, 1): 7, (0, 2): 2, " in page
+    assert "weights `{" not in page_of("bfs_levels", tmp_path)
+    drawn = re.findall(r"\{figure\} (\S+)\n", page)
+    assert drawn
+    for file in drawn:
+        assert 'fill="#D55E00"' in (tmp_path / file).read_text("utf-8")
+
+
+def test_a_scalar_in_a_call_of_float_is_named(tmp_path):
+    assert "\nfound = truediv(found, total)\n" in page_of("triangle_centrality", tmp_path)
+
+
+def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
+    row = pages.rows()["neighborhood"]
+    page = pages.markdown(row, tmp_path, {"neighborhood": {"within 2 edges"}})
+    assert "Median milliseconds, within 2 edges, each result verified:" in page
+    assert " index=graph columns=" in page
 
 
 def levels(edges, source):

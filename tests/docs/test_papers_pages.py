@@ -42,13 +42,13 @@ def report():
 def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path):
     (tmp_path / "any-name.json").write_text(json.dumps(report), "utf-8")
     shown = reports.with_reports("before\n\n<!-- reports 002 -->\n\nafter", tmp_path)
-    assert shown.startswith("before\n\n### Figure 6")
+    assert shown.startswith("before\n\n*Spread* is ")
     assert shown.endswith("\nafter")
     table = shown[shown.index("### Table 4") : shown.index("### Figure 8")]
     rows = report["experiments"][0]["rows"]
     assert table.count("\n| ") == len(rows) + 2  # the headings, and the line below them
     assert f"| roadNet-PA: road:6:2\\* | {rows[0]['variant']} |" in table
-    assert "Each row's result is proved." in table
+    assert "Each result was checked." in table
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
     assert "`docs/benchmarks/papers/any-name.json`." in table
@@ -69,16 +69,25 @@ def test_quick_reports_and_those_of_other_papers_are_not_shown(reports, report, 
 def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     report = json.loads(json.dumps(report)) | {"commit": "0123456789"}  # a copy has none
     experiment = report["experiments"][0]
-    experiment["notes"] = ["a*b|c by --only", "% of x"]
+    experiment["missing"] = ["a*b|c by --only"]
     experiment["measured_on"] = ""
     experiment["rows"][0]["made_from"] = "some/folder/graph.mtx"
     (tmp_path / "x.json").write_text(json.dumps(report), "utf-8")
     shown = [*reports.markdown("002", tmp_path)]
-    assert "- a\\*b\\|c by `--only`" in shown
-    assert "- \\% of x" in shown
+    assert "- missing: a\\*b\\|c by `--only`" in shown
+    assert reports._plain("% of x") == "\\% of x"
     assert any("commit 0123456; `docs/benchmarks/papers/x.json`.\n" in line for line in shown)
     assert any(": graph.mtx" in line for line in shown)
     assert "folder" not in "".join(shown)
+
+
+def test_a_verdict_on_many_graphs_is_a_list(reports):
+    of_graphs = [f"G{k}: K=0.{k}, 1.51x over K=2" for k in range(4)]
+    text = "Not held: Best on {}. The paper: K=8. By 2 runs of 16 roots."
+    short = "Not held: The paper: K=8. By 2 runs of 16 roots."
+    assert reports._by_graph(text.format("; ".join(of_graphs))) == [short, *of_graphs]
+    few = text.format("; ".join(of_graphs[:3]))
+    assert reports._by_graph(few) == [few]
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.number)

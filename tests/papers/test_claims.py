@@ -175,11 +175,11 @@ def test_values():
 def test_choices():
     chosen = {"of": ["td", "bu"]}
     assert says("Choice", ROWS, **chosen, paper="either") == (
-        "Held: Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either. "
+        "Held: Best on a: bu, 3.00x over td; b: td, 1.33x over bu. The paper: either. "
         "By 2 runs of 50 roots, which differ by up to 1.00x."
     )
     assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
-        "Undecided: Best on a: bu, 3.00x td; b: no difference seen, 1.33x bu."
+        "Undecided: Best on a: bu, 3.00x over td; b: no difference seen, 1.33x over bu."
     )
     close = [*ROWS[:2], row("b", "td", 4.0), row("b", "bu", 3.95)]
     assert says("Choice", close, **chosen).startswith("Not held: Best on a: bu")

@@ -33,6 +33,7 @@ _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 _NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
+_CORNERS = (1, -1), (-1, -1), (1, 1), (-1, 1)  # of a vertex, the first the best for its value
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,10 +411,15 @@ class GraphDrawing:
         room = np.array([_WIDTH - 2 * _EDGE, _HEIGHT - 2 * _EDGE])
         scale = float((room / np.maximum(high - low, 1e-9)).min())
         self._at = (found - (low + high) / 2) * min(scale, 1e6) + np.array([_WIDTH, _HEIGHT]) / 2
-        apart = np.hypot(*(self._at[:, None] - self._at[None]).transpose(2, 0, 1))
+        between = self._at[None] - self._at[:, None]
+        apart = np.hypot(*between.transpose(2, 0, 1))
         np.fill_diagonal(apart, np.inf)
         most = 18.0 if A.nrows <= 20 else 13.0
         self._radius = min(most, max(9.0, float(apart.min(initial=np.inf)) / 2))
+        joined = np.zeros(apart.shape, bool)
+        joined[tuple(A.to_coo()[:2])] = True
+        ways = between / np.maximum(apart, 1e-9)[..., None]
+        self._ways = [ways[i, near] for i, near in enumerate(joined | joined.T)]
 
     def draw(self, step: Step, share: Callable[[str], str] | None = None) -> str:
         """Return a step as SVG; an empty string for a step without the matrix."""
@@ -439,7 +445,8 @@ class GraphDrawing:
         if state is not None:
             caption = f"filled: entries of {step.output}"
             if p is not None and p.matrix == self._name:
-                caption += f"; orange arrows: from {p.vector} to {step.output}"
+                was, now = (" before", " after") if p.vector == step.output else ("", "")
+                caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
@@ -458,11 +465,17 @@ class GraphDrawing:
         canvas.discs(look.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
-                word, (x, y), away = fitting(value), self._at[i], 0.75 * self._radius
-                fits = x + away + 10 * len(word) < _WIDTH
-                place = (x + away if fits else x - away, y - away - 5)
-                side = "left" if fits else "right"
-                canvas.words(place, word, 14, look.VERMILION, side, halo=True)
+                word, away = fitting(value), 0.75 * self._radius
+                right, down = self._corner(i, away + 10 * len(word))
+                x, y = self._at[i] + (right * away, down * (away + 5))
+                side = "left" if right > 0 else "right"
+                canvas.words((x, y), word, 14, look.VERMILION, side, halo=True)
+
+    def _corner(self, i: int, wide: float) -> tuple[int, int]:
+        """Return the corner of a vertex, (+-1, +-1), with room for a word and far from edges."""
+        x, ways = self._at[i, 0], self._ways[i]
+        fit = [c for c in _CORNERS if 0 < x + c[0] * wide < _WIDTH]
+        return min(fit or _CORNERS, key=lambda c: round(float((ways @ c).max(initial=-1)), 1))
 
 
 def legend() -> str:
@@ -525,16 +538,16 @@ def page_of_runs(
     small = {labels: list(steps) for labels, steps in runs.items()}
     every = [step for steps in small.values() for step in steps]
     for step in every:
-        for name, state in step.vectors.items():
-            require_size(state.size, name, what)
-        for name, A in step.matrices.items():
-            require_size(max(A.shape), name, what)
-    for steps in small.values():
-        if len(steps) > MOST:
-            raise LimitExceeded(
-                f"{what}: {len(steps):,} steps > {MOST}, the most that a page shows. "
-                "Use a graph of fewer levels, or fewer iterations."
-            )
+        sizes = {name: state.size for name, state in step.vectors.items()}
+        for name, size in (
+            sizes | {name: max(A.shape) for name, A in step.matrices.items()}
+        ).items():
+            require_size(size, name, what)
+    if (most := max(map(len, small.values()))) > MOST:
+        raise LimitExceeded(
+            f"{what}: {most:,} steps > {MOST}, the most that a page shows. "
+            "Use a graph of fewer levels, or fewer iterations."
+        )
     layout = Layout(every)
     codes = list(dict.fromkeys(step.code for step in every if step.code is not None))
     shared: dict[str, str] = {}
@@ -548,15 +561,13 @@ def page_of_runs(
     graph = graph_of(layout, every)
 
     def section(step: Step) -> str:
-        source = _breaking(step.source or step.formula)
         code = -1 if step.code is None else codes.index(step.code)
         level = step.level if step.level >= 0 else ""
-        drawings = {"drawing": draw(step, layout, share)}
-        drawings["graph"] = "" if graph is None else graph.draw(step, share)
-        where = text(step.where)
         return _SECTION.format(
-            code=code, level=level, step=step, where=where, source=source, **drawings
-        )
+            code=code, level=level, step=step, where=text(step.where),
+            source=_breaking(step.source or step.formula), drawing=draw(step, layout, share),
+            graph=graph.draw(step, share) if graph else "",
+        )  # fmt: skip
 
     sections = {labels: "".join(map(section, steps)) for labels, steps in small.items()}
     first, choices, others = next(iter(small)), "", ""

@@ -6,6 +6,7 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 from browser import browse, check_page, needs_browser
 
@@ -224,7 +225,7 @@ def test_the_graph_stands_beside_the_matrix(page):
         assert section.count("<svg") == 2
         graph = section[section.index('<div class="graph">') :]
         assert all(f">{i}</text>" in graph for i in range(12))
-    caption = "filled: entries of frontier; orange arrows: from frontier to frontier"
+    caption = "filled: entries of frontier; orange arrows: from frontier before to frontier after"
     assert [caption in section for section in sections(page)] == [False, False] + [
         True,
         False,
@@ -278,6 +279,18 @@ def test_values_beside_vertices_stay_inside_the_picture():
     assert len(values) == 7
     for x, style in values:
         assert float(x) + (0 if "end" in style else 9 * len("0.14")) <= 460
+
+
+def test_values_beside_vertices_keep_off_the_edges():
+    A = Matrix.from_coo([0, 0, 0], [1, 2, 3], 1.0, nrows=4, ncols=4, name="A", backend="cpu")
+    drawing_of = GraphDrawing("A", lagpu.step(algorithms.bfs_levels, A, 0))
+    for ways in ([(0.7, -0.7)], [(0.7, -0.7), (-0.7, -0.7)]):
+        drawing_of._at[0] = drawing._WIDTH / 2, drawing._HEIGHT / 2
+        drawing_of._ways[0] = np.array(ways)
+        corner = np.array(drawing_of._corner(0, 30))
+        assert all(corner @ way < 1 for way in ways)
+    drawing_of._at[0] = drawing._WIDTH - 20, 9.0  # there is no room on the right
+    assert drawing_of._corner(0, 30)[0] == -1
 
 
 def test_the_numbers_of_columns_are_just_above_the_matrix():
