@@ -79,7 +79,7 @@ BODIES = {
     ),
     "a branch on a value": (
         "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
-        "line 4 reads a value on the host",
+        "line 7 reads a value on the host",
         [4],
     ),
     "a branch inside an expression": (
