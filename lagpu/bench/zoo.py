@@ -160,7 +160,8 @@ def run(
 ) -> tuple[Report, list[str]]:
     """Search every graph of ``zoo`` or ``zoo:SCALE``; return the report, as `suite.run` does."""
     place = backends.get(backend)
-    s = scale_of(name) or (_ON_GPU if Clock(place).has_device else _SMALL)
+    timed = Clock(place).has_device
+    s = scale_of(name) or (_ON_GPU if timed else _SMALL)
     if not _SMALLEST <= s <= _LARGEST:
         raise InvalidValue(f"{name}: the scale is outside {_SMALLEST} to {_LARGEST}.")
     if not place.capabilities.fuses:
@@ -173,9 +174,8 @@ def run(
         say(f"{family} {number + 1}")
         A = graph(family, one, place)
         rows += measured(f"{family} {number + 1}", A, outputs, roots or _ROOTS, s)
-    cost = (
-        "milliseconds" if Clock(place).has_device else "entries, 8 for a pushed one, 4096 a level"
-    )
+    counts = f"entries, {_PUSHED} for a pushed one, {_LEVEL} a level"
+    cost = "milliseconds" if timed else counts
     return {**harness.envelope([place], {}), "scale": s, "cost": cost, "rows": rows}, []
 
 

@@ -251,7 +251,7 @@ class Graph:
         return self.edges.values[name]
 
     def _require_alike(self, values: Array) -> None:
-        # NetworkX reads such edges from either end, its functions differ.
+        # Of an edge with two values, some functions of NetworkX read one and some both.
         rows, cols = self.along()
         there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
         if (there != back).any():
