@@ -454,7 +454,7 @@ def test_a_long_product_ends_a_batch(place, monkeypatch):
         body(B, u, v, t)
         assert x.to("cpu").isclose(u)
         assert s.value == pytest.approx(t.value)
-    assert names.count("program") == (10 if place.name == "sim" else 0)  # else launched unseen
+    assert names.count("program") == 10
 
 
 @pytest.mark.parametrize("waits", [True, False])
