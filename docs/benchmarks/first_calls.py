@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,6 +96,17 @@ def in_process(backend: str, graph: str, key: str, shipped: bool) -> dict[str, A
     return found
 
 
+def rows(
+    backend: str, graph: str, shipped: bool, jobs: int, only: list[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the row of each algorithm in turn, or of `only` some; so many processes at once."""
+    from lagpu.catalog import ALGORITHMS
+
+    keys = only or list(dict.fromkeys(row.key for row in ALGORITHMS))
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(functools.partial(in_process, backend, graph, shipped=shipped), keys)
+
+
 @app.command()
 def main(
     graph: Annotated[str, typer.Argument(help="Such as kron:12:8.")] = "kron:12:8",
@@ -111,20 +123,16 @@ def main(
         return
     from lagpu import backends
     from lagpu.bench.harness import envelope
-    from lagpu.catalog import ALGORITHMS
     from lagpu.host.files import require_writable, write_json
 
     require_writable(json, "bench")
-    keys = only or list(dict.fromkeys(row.key for row in ALGORITHMS if row.call is None))
-    rows = []
+    made = []
     for how in (True, False) if shipped is None else (shipped,):
-        run = functools.partial(in_process, backend, graph, shipped=how)
-        with ThreadPoolExecutor(jobs) as pool:
-            for row in pool.map(run, keys):
-                rows.append(row)
-                print(row, flush=True)
+        for row in rows(backend, graph, how, jobs, only):
+            made.append(row)
+            print(row, flush=True)
     if json is not None:
-        found = envelope([backends.get(backend)], {}) | {"processes_at_once": jobs, "rows": rows}
+        found = envelope([backends.get(backend)], {}) | {"processes_at_once": jobs, "rows": made}
         write_json(found, json, "bench")
 
 

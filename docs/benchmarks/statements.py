@@ -45,7 +45,6 @@ from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused.program import batch
 from lagpu.backends.protocol import Backend
 from lagpu.bench.harness import Clock, Report, Row, devices_of, envelope
-from lagpu.catalog import ALGORITHMS
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
 
@@ -224,10 +223,10 @@ def known(place: Backend, graph: str, turns: int, host: bool = False) -> Iterato
     yield row
 
 
-def first(place: Backend, graph: str) -> Iterator[Row]:
+def first(place: Backend, graph: str, jobs: int) -> Iterator[Row]:
     """Yield a row for the first call of each algorithm, with the kernels that lagpu brings."""
-    for key in dict.fromkeys(row.key for row in ALGORITHMS if row.call is None):
-        yield {"what": "first"} | first_calls.in_process(place.name, graph, key, True)
+    for row in first_calls.rows(place.name, graph, True, jobs):
+        yield {"what": "first"} | row
 
 
 KINDS = ("line", "statement", "known", "loop", "body", "first")
@@ -243,6 +242,7 @@ def main(
     count: Annotated[int, typer.Option(help="Statements in a turn of a line.")] = 100,
     small: Annotated[str, typer.Option(help="Of `body` and `first`.")] = "kron:12:8",
     host: Annotated[bool, typer.Option(help="Launch nothing.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes of `first` at once.")] = 4,
     json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
 ) -> None:
     """Print a row for each backend and kind."""
@@ -258,7 +258,7 @@ def main(
             "known": lambda at=place: known(at, graph, turns, host),
             "loop": lambda at=place: authors.whole(load(graph, at), graph),
             "body": lambda at=place: authors.bodies(authors.scaled(load(small, at))),
-            "first": lambda at=place: first(at, small),
+            "first": lambda at=place: first(at, small, jobs),
         }
         for kind in what:
             if kind == "body" and not on_device:
