@@ -19,7 +19,7 @@ from lagpu import algorithms, backends
 from lagpu.backends.protocol import Backend
 from lagpu.catalog import ALGORITHMS, Algorithm
 from lagpu.dtypes import BOOL, FP32, FP64, INT64, DType
-from lagpu.errors import InvalidValue, LagpuError
+from lagpu.errors import InvalidValue, NoPath
 from lagpu.generators import grid2d, kronecker
 from lagpu.selftest.algorithms import Inputs
 from lagpu.selftest.cases import Graph
@@ -43,8 +43,8 @@ _ROOM = 25_000  # bytes of shared memory: tables fit, and bits of all vertices d
 def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the key and the call of each algorithm, by kind of graph and type of values."""
     # The last calls take place on a device that takes small graphs for large ones, where it
-    # matters: if degrees are small, and for products of matrices. A call that the algorithm
-    # refuses, such as for a graph that is not connected, returns None.
+    # matters: if degrees are small, and for products of matrices. A call returns None where the
+    # graph has no path that the algorithm needs.
     yield from selected(place, seed, TYPES, ALGORITHMS)
     with _for_large(place.device):
         yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)
@@ -107,7 +107,7 @@ def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:
     def call() -> Any:
         try:
             return row.read(row.run(inputs.graphs[row.graph], inputs))
-        except LagpuError:
+        except NoPath:
             return None
 
     return call

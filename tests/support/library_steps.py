@@ -1,5 +1,8 @@
 """A simulated device whose arrays note the steps for which an array library compiles a kernel."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 
 from lagpu.backends.gpu.device.sim import SimDevice
@@ -7,6 +10,15 @@ from lagpu.backends.gpu.device.sim import SimDevice
 # CuPy has these compiled, or they compute nothing.
 COMPILED = {"empty_like", "ndim"}
 _MAKERS = ("empty", "zeros", "empty_like", "ascontiguousarray", "asarray")
+
+
+def note(step):
+    """Note a step with the line that takes it."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ or "numpy" in frame.f_globals["__name__"]:
+        frame = frame.f_back
+    if step not in COMPILED:
+        Noted.steps.add(f"{step}, {Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
 
 
 def plain(x):
@@ -24,39 +36,39 @@ def noted(x):
 class Noted(np.ndarray):
     """An array of a `NotingDevice`."""
 
-    steps: set[str] = set()  # noqa: RUF012  # of all arrays, by name
+    steps: set[str] = set()  # noqa: RUF012  # of all arrays, with the lines
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **how):
-        self.steps.add(ufunc.__name__)
+        note(ufunc.__name__)
         if out is not None:
             how["out"] = plain(out)
         return noted(getattr(ufunc, method)(*plain(inputs), **how))
 
     def __array_function__(self, function, types, args, kwargs):
-        self.steps.add(function.__name__)
+        note(function.__name__)
         return noted(function(*plain(args), **{name: plain(x) for name, x in kwargs.items()}))
 
     def astype(self, dtype, **how):
         if np.dtype(dtype) != self.dtype:
-            self.steps.add("astype")
+            note("astype")
         return noted(plain(self).astype(dtype, **how))
 
     def copy(self, order="C"):
-        self.steps.add("copy")
+        note("copy")
         return noted(plain(self).copy(order))
 
     def __getitem__(self, key):
         if any(isinstance(k, np.ndarray) for k in (key if isinstance(key, tuple) else (key,))):
-            self.steps.add("take")
+            note("take")
         return noted(plain(self)[plain(key)])
 
     def __setitem__(self, key, value):
-        self.steps.add("put")
+        note("put")
         plain(self)[plain(key)] = plain(value)
 
     def fill(self, value):
         if value:
-            self.steps.add("fill")
+            note("fill")
         plain(self).fill(value)
 
 
@@ -72,7 +84,7 @@ class Library:
 
         def step(*args, **how):
             if name not in _MAKERS:
-                Noted.steps.add(name)
+                note(name)
             return noted(function(*plain(args), **{key: plain(x) for key, x in how.items()}))
 
         return step
@@ -92,7 +104,7 @@ class NotingDevice(SimDevice):
 
     def _to_host(self, array):
         if not array.flags.c_contiguous:
-            Noted.steps.add("copy of every so many-th")
+            note("copy of every so many-th")
         return np.array(plain(array))
 
     # by the driver, and by parts of CuPy that are compiled

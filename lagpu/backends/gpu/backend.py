@@ -17,9 +17,9 @@ from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import elementwise, spmv, statements, strategies
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
-from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage import bitmap, forms, stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, fill, on_host
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -164,11 +164,14 @@ class GpuBackend:
         return MatrixHandle(made)
 
     def matrix_from_diagonal(self, v: VectorStore, k: int) -> MatrixHandle:
-        (indices, values), n = v.listed(), v.size + abs(k)
-        rows, cols = indices + max(-k, 0), indices + max(k, 0)
-        packed = v.number if values is None else values
-        made = forms.from_coo(self.device, rows, cols, packed, v.dtype, (n, n), None)
-        return MatrixHandle(made)
+        n = v.size + abs(k)
+        self.device.require(v.nvals * (32 + v.dtype.numpy.itemsize) + 17 * n, "from_diagonal")
+        indices, values = v.listed()
+        rows, cols = (stores.shifted(self.device, indices, max(by, 0)) for by in (-k, k))
+        ptr = stores.pointer(self.device, cols, n)
+        packed = None if values is None else self.device.copy_of(values)
+        iso = v.number if values is None else None
+        return MatrixHandle(CscMatrix(self.device, v.dtype, (n, n), ptr, rows, packed, iso))
 
     def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)
@@ -189,7 +192,7 @@ class GpuBackend:
         if on_device:
             self.device.require(form.nbytes, "to_csc")
             copy, values = self.device.copy_of, form.values
-            made = form.all_values() if values is None else copy(values)
+            made = stores.spread(form, None) if values is None else copy(values)
             return copy(form.col_ptr), copy(form.row_idx), made
         if form.nvals + A.shape[1] >= LARGE:  # memory of the host, wider copies included
             width = form.row_idx.itemsize + 8 * (not narrow) + form.dtype.numpy.itemsize
@@ -205,9 +208,7 @@ class GpuBackend:
         values = v.values if dense else v.listed()[1]
         if not on_device:
             return on_host(v, values, v.nvals)
-        if values is None:
-            return fill(self.device, self.device.xp.empty(v.nvals, v.dtype.numpy), v.number)
-        return self.device.copy_of(values)
+        return stores.spread(v, None) if values is None else self.device.copy_of(values)
 
     def set_values(self, x: Handle, values: Array) -> None:
         new = self.device.from_host(values)

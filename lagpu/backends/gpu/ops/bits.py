@@ -81,7 +81,7 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
         sums=sums,
     )  # fmt: skip
     words = xp.empty(nwords(n), np.uint32)
-    A.device.launch(kernel("elementwise/take.cu", "true_places"), n, n, found, words)
+    A.device.launch(kernel("elementwise/bitmap.cu", "true_bits"), n, n, None, found, words)
     w = VectorStore(A.device, A.entries.counters, result, n)
     w.set_bitmap(words, sums, None, None)
     w.set_sparse(*w.listed(), None)

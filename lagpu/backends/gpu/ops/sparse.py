@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,10 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
-from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
-from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, lengths_of, numbered
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, lengths_of
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor, Ewise, Kronecker, Multiply, Product
@@ -165,7 +166,7 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
 def positions(A: CscMatrix) -> Array:
     """Return the entries' positions column by column, as single numbers that rise."""
     require_numbered(A.shape)
-    return A.columns() * np.int64(A.shape[0]) + A.row_idx
+    return stores.join_positions(A.device, A.shape[0], A.columns(), A.row_idx)
 
 
 def require_numbered(shape: tuple[int, int]) -> None:
@@ -199,20 +200,13 @@ def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
     if forms.has_same_pattern(A, B):
         return Pattern((A, B))
-    xp, a, b = A.device.xp, positions(A), positions(B)
-    if _within(xp, b, a):
+    device, a, b = A.device, positions(A), positions(B)
+    more = stores.found(device, b, a, complement=True)
+    if not len(more):
         return Pattern((A,), a)
-    if _within(xp, a, b):
+    if len(b) - len(more) == len(a):
         return Pattern((B,), b)
-    return Pattern((), xp.unique(xp.concatenate([a, b])))
-
-
-def _within(xp: Any, part: Array, whole: Array) -> bool:
-    """Whether numbers that rise are all among others."""
-    if len(part) == 0 or len(part) > len(whole):
-        return len(part) == 0
-    at = xp.minimum(xp.searchsorted(whole, part), len(whole) - 1)
-    return bool((whole[at] == part).all())
+    return Pattern((), stores.merged(device, a, stores.gather(device, b, more)))
 
 
 def _on_pattern(
@@ -220,18 +214,18 @@ def _on_pattern(
 ) -> VectorStore:
     """Return `A` as a vector over `pattern`, without its other entries if not all are `inside`."""
     v = VectorStore(A.device, counters, A.dtype, len(pattern))
-    xp, known = A.device.xp, pattern.forms
+    device, known = A.device, pattern.forms
     if any(A is form for form in known) or (
         not inside and known and forms.has_same_pattern(A, known[0])
     ):
         v.set_full(A.values, A.iso)
     elif len(pattern):
         numbers, own, values = pattern.numbers, positions(A), A.values
-        at = xp.searchsorted(numbers, own)
         if not inside:
-            here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
-            at, values = at[here], None if values is None else values[here]
-        v.set_sparse(at, values, A.iso)
+            here = stores.found(device, own, numbers)
+            own = stores.gather(device, own, here)
+            values = None if values is None else stores.gather(device, values, here)
+        v.set_sparse(stores.bounds(device, numbers, own), values, A.iso)
     return v
 
 
@@ -242,7 +236,8 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
         form = pattern.forms[0]
         return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
     indices, values = v.listed()
-    return forms.at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
+    where = stores.gather(v.device, pattern.numbers, indices)
+    return forms.at_positions(v.device, v.dtype, shape, where, values, v.iso)
 
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
@@ -289,13 +284,14 @@ def _region(w: VectorStore, C: CscMatrix, pattern: Pattern, inside: Region) -> A
     rows, cols = inside
     if rows is None and cols is None:
         return None
-    xp, nrows = C.device.xp, max(C.shape[0], 1)
-    here = xp.ones(len(pattern), bool)
-    if cols is not None:
-        here &= xp.isin(pattern.numbers // nrows, cols)
-    if rows is not None:
-        here &= xp.isin(pattern.numbers % nrows, rows)
-    return elementwise.region_at(w, xp.flatnonzero(here))
+    take = functools.partial(stores.gather, C.device)
+    here = stores.count_up(C.device, len(pattern), np.int64)
+    own = stores.split_positions(C.device, pattern.numbers, max(C.shape[0], 1))
+    for wanted, numbers in zip((cols, rows), own, strict=True):
+        if wanted is not None:
+            rising = take(wanted, C.device.order_of(wanted), np.int64)
+            here = take(here, stores.found(C.device, take(numbers, here, np.int64), rising))
+    return elementwise.region_at(w, here)
 
 
 def operands(op: Multiply) -> tuple[Left, CscMatrix]:
@@ -345,27 +341,26 @@ def _all(
     A: CscMatrix, B: CscMatrix, product: Product, mask: CscMatrix | None, complement: bool
 ) -> CscMatrix:
     """List every product, sort those that the mask keeps by entry, add each run."""
-    xp, shape = A.device.xp, (A.shape[0], B.shape[1])
-    counts = xp.diff(A.col_ptr).astype(np.int64)[B.row_idx]
-    A.device.require(int(counts.sum()) * 64, "mxm", "Give a mask, or take fewer rows at a time.")
-    b, a = _expanded(xp, A.col_ptr[B.row_idx].astype(np.int64), counts)
-    key = B.columns()[b] * np.int64(shape[0]) + A.row_idx[a]
+    device, shape = A.device, (A.shape[0], B.shape[1])
+    take = functools.partial(stores.gather, device)
+    starts, ends = _parts_of(A, B.row_idx)
+    products = stores.last(device, ends)
+    device.require(products * 64, "mxm", "Give a mask, or take fewer rows at a time.")
+    b, a = stores.expanded(device, starts, ends, products)
+    key = stores.join_positions(device, shape[0], B.columns(), A.row_idx, b, a)
     if mask is not None:
-        kept = xp.flatnonzero(xp.isin(key, positions(mask)) != complement)
-        a, b, key = a[kept], b[kept], key[kept]
-    order = xp.argsort(key, kind="stable")
-    key = key[order]
-    first = xp.ones(len(key), bool)
-    first[1:] = key[1:] != key[:-1]
-    starts = xp.flatnonzero(first)
-    runs = a[order], b[order], starts, key[starts]
-    return _summed(A, B, runs, shape, _algebra(product))
+        kept = stores.found(device, key, positions(mask), complement)
+        a, b, key = (take(x, kept) for x in (a, b, key))
+    order = device.order_of(key)
+    a, b, key = (take(x, order) for x in (a, b, key))
+    starts = stores.run_starts(device, key)
+    return _summed(A, B, (a, b, starts, take(key, starts)), shape, _algebra(product))
 
 
-def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
-    """Return (k, place) of the ``counts[k]`` places from ``starts[k]`` on, for each k in turn."""
-    owner, number = numbered(xp, counts)
-    return owner, starts[owner] + number
+def _parts_of(A: CscMatrix, columns: Array) -> tuple[Array, Array]:
+    """Return where each of some columns begins, and how many entries they have up to each one."""
+    take = functools.partial(stores.gather, A.device, at=columns, kind=np.int64)
+    return take(A.col_ptr), A.device.running_sum(take(lengths_of(A.device, A.col_ptr)))
 
 
 def _summed(
@@ -376,17 +371,14 @@ def _summed(
     `runs` has the entries of `A` and of `B` in each product, where the runs begin, and the
     positions of their sums; `algebra` the sum, the product, and their types.
     """
-    xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
+    (a, b, starts, where), result = runs, algebra[-1]
     macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, algebra)}
     run = specialised("spgemm/mxm.cu", "sum_products", **macros)
-    values = xp.empty(len(starts), result.numpy)
-    bounds = xp.append(starts, len(a)).astype(np.int64)
-    cols = where // max(shape[0], 1)
-    rows = where - cols * max(shape[0], 1)
+    values = A.device.xp.empty(len(starts), result.numpy)
     A.device.launch(
-        run, len(starts), runs=len(starts), starts=bounds, a=a, b=b,
+        run, len(starts), runs=len(starts), products=len(a), starts=starts, a=a, b=b,
         a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
-        b_rows=B.row_idx, rows=rows, cols=cols, z=values,
+        b_rows=B.row_idx, nrows=max(shape[0], 1), where=where, z=values,
     )  # fmt: skip
     return forms.at_positions(A.device, result, shape, where, values, None)
 
@@ -394,32 +386,34 @@ def _summed(
 def kronecker(_runtime: Runtime, op: Kronecker) -> CscMatrix:
     """Return a block ``A[i, j] (x) B`` for each entry of `A`."""
     A, B = map(form_of, (op.left, op.right), op.transposed)
-    xp, (p, q) = A.device.xp, B.shape
+    device, (p, q) = A.device, B.shape
     shape = (A.shape[0] * p, A.shape[1] * q)
     require_numbered(shape)
-    A.device.require(A.nvals * B.nvals * 80, "kronecker")
-    each = xp.arange(A.nvals * B.nvals, dtype=np.int64)
-    a, b = each // max(B.nvals, 1), each % max(B.nvals, 1)
-    rows = A.row_idx.astype(np.int64)[a] * p + B.row_idx[b]
-    key = (A.columns()[a] * q + B.columns()[b]) * np.int64(shape[0]) + rows
-    order = xp.argsort(key)
-    runs = a[order], b[order], each, key[order]  # each sum has one product
+    device.require(A.nvals * B.nvals * 80, "kronecker")
+    join, take = (functools.partial(f, device) for f in (stores.join_positions, stores.gather))
+    each = stores.count_up(device, A.nvals * B.nvals, np.int64)
+    a, b = stores.split_positions(device, each, max(B.nvals, 1))
+    b = stores.as_type(device, b, np.int64)
+    rows, cols = join(p, A.row_idx, B.row_idx, a, b), join(q, A.columns(), B.columns(), a, b)
+    key = join(shape[0], cols, rows)
+    order = device.order_of(key)
+    runs = take(a, order), take(b, order), each, take(key, order)  # each sum has one product
     return _summed(A, B, runs, shape, (monoid.any, op.op, *op.op.types(A.dtype, B.dtype)))
 
 
 def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:
     """Return ``A(I, J)``; indices may repeat, None means all."""
-    xp = A.device.xp
-    columns = xp.arange(A.shape[1], dtype=np.int64) if cols is None else cols
-    starts = A.col_ptr[columns].astype(np.int64)
-    j, place = _expanded(xp, starts, A.col_ptr[columns + 1] - starts)
-    i = A.row_idx[place].astype(np.int64)
+    device, take = A.device, functools.partial(stores.gather, A.device)
+    columns = stores.count_up(device, A.shape[1], np.int64) if cols is None else cols
+    j, place = stores.expanded(device, *_parts_of(A, columns))
+    i = take(A.row_idx, place, np.int64)
     if rows is not None:  # each entry once for every time its row is listed
-        order = xp.argsort(rows, kind="stable")
-        listed = rows[order]
-        low = xp.searchsorted(listed, i, side="left")
-        entry, at = _expanded(xp, low, xp.searchsorted(listed, i, side="right") - low)
-        i, j, place = order[at], j[entry], place[entry]
+        order = device.order_of(rows)
+        rising = take(rows, order)
+        low = stores.bounds(device, rising, i)
+        counts = stores.bounds(device, rising, i, upto=True, minus=low)
+        entry, at = stores.expanded(device, low, device.running_sum(counts))
+        i, j, place = take(order, at), take(j, entry), take(place, entry)
     shape = (A.shape[0] if rows is None else len(rows), len(columns))
-    values = A.number if A.values is None else A.values[place]
-    return forms.from_coo(A.device, i, j, values, A.dtype, shape, None)
+    values = A.number if A.values is None else take(A.values, place)
+    return forms.from_coo(device, i, j, values, A.dtype, shape, None)

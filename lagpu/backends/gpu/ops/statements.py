@@ -13,10 +13,10 @@ from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.gpu.ops import bits, elementwise, sparse, spmv, strategies
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
-from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage import bitmap, forms, stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.host.columns import distinct
 from lagpu.operations import Descriptor, Product
 
@@ -59,14 +59,14 @@ def _gather(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Extract)
 
 def _column(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.ExtractColumn) -> None:
     A: CscMatrix = op.matrix.csc()
-    t = VectorStore(runtime.device, runtime.counters, A.dtype, A.shape[1 if op.transposed else 0])
     if op.transposed and not forms.is_symmetric(A):
-        chosen = runtime.device.xp.flatnonzero(A.row_idx == op.column)
-        indices = A.columns()[chosen]
+        rows = stores.filled(runtime.device, A.shape[1], INT64, op.column)
+        t = forms.diagonal(A, 0, runtime.counters, rows)
     else:
+        t = VectorStore(runtime.device, runtime.counters, A.dtype, A.shape[0])
         chosen = slice(*A.column_range(op.column))
-        indices = A.row_idx[chosen].astype(np.int64)
-    t.set_sparse(indices, None if A.values is None else A.values[chosen], A.iso)
+        indices = stores.as_type(runtime.device, A.row_idx[chosen], np.int64)
+        t.set_sparse(indices, None if A.values is None else A.values[chosen], A.iso)
     elementwise.write(w, desc, t)
 
 
@@ -303,14 +303,14 @@ def _copy_matrix(_runtime: Runtime, op: ops.Assign) -> Store:
 
 def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
     f, nrows, device = op.indices, op.nrows, runtime.device
+    device.require(f.nvals * 58 + 17 * f.size, "matrix_selection")
     cols, packed = f.listed()
-    rows = device.xp.full(len(cols), f.number) if packed is None else packed
-    rows = rows.astype(np.int64, copy=False)  # 2**63 and more become negative
-    inside = (rows >= 0) & (rows < nrows)
-    rows, cols, shape = rows[inside], cols[inside], (nrows, f.size)
-    if op.transposed:
-        rows, cols, shape = cols, rows, shape[::-1]
-    return forms.from_coo(device, rows, cols, np.True_, BOOL, shape, None)
+    rows = stores.as_type(device, stores.spread(f, packed), np.int64)
+    inside = stores.within(device, rows, 0, nrows)
+    rows, cols = (stores.gather(device, x, inside) for x in (rows, cols))
+    ptr = stores.pointer(device, cols, f.size)
+    made = CscMatrix(device, BOOL, (nrows, f.size), ptr, rows, None, np.True_)
+    return forms.transpose(made) if op.transposed else made
 
 
 _MAKE: dict[type, Callable[[Runtime, Any], Store]] = {

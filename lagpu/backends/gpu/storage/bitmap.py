@@ -98,7 +98,7 @@ class BitmapMatrix:
             self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
             positions, values = self.entries.listed()
             cols, rows = stores.split_positions(self.device, positions, stride(k))
-            ptr = stores.lower_bounds(self.device, cols, n + 1)
+            ptr = stores.pointer(self.device, cols, n)
             iso = self.entries.number if values is None else None
             self.by_columns = CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
         return self.by_columns
@@ -184,7 +184,8 @@ class MatrixHandle:
 def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
     each = stride(A.shape[0])
     v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
-    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.iso)
+    at = stores.join_positions(A.device, each, A.columns(), A.row_idx)
+    v.set_sparse(at, A.values, A.iso)
     return BitmapMatrix(A.device, A.dtype, A.shape, v)
 
 
@@ -226,12 +227,11 @@ class VectorLevels:
     def __init__(self, counters: Counters, v: VectorStore) -> None:
         self._counters, self._device, self.size = counters, v.device, v.size
         self.vector = v
-        xp = v.device.xp
         indices, values = v.listed()
         kind = index_kind(v.size)
         if values is None:  # all of one level, or none
             self.order = stores.as_type(v.device, indices, kind)
-            self.level = stores.fill(v.device, xp.empty(len(indices), v.dtype.numpy), v.number)
+            self.level = stores.filled(v.device, len(indices), v.dtype, v.number)
         else:
             by_level = v.device.order_of(values)
             self.order = stores.gather(v.device, indices, by_level, kind)
@@ -245,7 +245,7 @@ class VectorLevels:
     @cached_property
     def offsets(self) -> Array:
         """Where each level begins in `order`, INT64, (deepest + 2,); on the device."""
-        return stores.lower_bounds(self._device, self.level, self.deepest + 2)
+        return stores.bounds(self._device, self.level, range(self.deepest + 2))
 
     @cached_property
     def starts(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,29 +65,26 @@ def _narrow(device: Device, indices: Any, largest: int) -> Any:
     return indices.astype(index_kind(largest), copy=False)
 
 
-def diagonal(
-    A: CscMatrix, k: int, counters: Counters, rows: np.ndarray[Any, Any] | None = None
-) -> VectorStore:
+def diagonal(A: CscMatrix, k: int, counters: Counters, rows: Array | None = None) -> VectorStore:
     """Return diagonal `k`, or the entries of some rows, as a vector; see `Backend.diagonal`."""
-    xp, (m, n) = A.device.xp, A.shape
+    device, (m, n) = A.device, A.shape
     first, size = (0, n) if rows is not None else (max(k, 0), min(m + min(k, 0), n - max(k, 0)))
-    wanted = xp.arange(n) - k if rows is None else A.device.from_host(rows)
-    chosen, where = [xp.zeros(0, np.int64)], [xp.zeros(0, np.int64)]
-    for begin in range(0, A.nvals, _BLOCK):
-        end = min(begin + _BLOCK, A.nvals)
-        cols = A.columns(begin, end)
-        there = xp.flatnonzero(A.row_idx[begin:end] == wanted[cols])
-        chosen.append(there + begin)
-        where.append(cols[there] - first)
-    v = VectorStore(A.device, counters, A.dtype, max(size, 0))
-    values = None if A.values is None else A.values[xp.concatenate(chosen)]
-    v.set_sparse(xp.concatenate(where), values, A.iso)
+    words = no_places(device, A.nvals)
+    run = kernel("elementwise/take.cu", "diagonal_places", **index_types(A))
+    wanted = None if rows is None else on_device(device, rows)
+    device.launch(run, A.nvals, **A.arguments(), k=k, rows=wanted, words=words)
+    found = stores.list_bits(device, words)[0]
+    values = None if A.values is None else stores.gather(device, A.values, found)
+    where = stores.bounds(device, A.col_ptr[1:], found, upto=True)
+    v = VectorStore(device, counters, A.dtype, max(size, 0))
+    v.set_sparse(stores.shifted(device, where, -first), values, A.iso)
     return v
 
 
 def entry(A: CscMatrix, i: int, j: int) -> Any:
     first, last = A.column_range(j)
-    at = int(A.device.xp.searchsorted(A.row_idx[first:last], i)) + first
+    rows = A.row_idx[first:last]
+    at = first + A.device.read(stores.bounds(A.device, rows, range(i, i + 1)))
     if at == last or int(A.row_idx[at]) != i:
         return None
     return A.number.item() if A.values is None else A.device.read(A.values[at : at + 1])
@@ -96,35 +94,35 @@ def from_coo(
     device: Device, rows: Array, cols: Array, values: Any,
     dtype: DType, shape: tuple[int, int], dup_op: BinaryOp | None,
 ) -> CscMatrix:  # fmt: skip
-    xp = device.xp
     # Keys, their order, the sorted copies, and the pointer twice (docs/design/memory.md).
     width = 58 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)
     device.require(len(rows) * width + 17 * shape[1], "from_coo")
-    rows, cols = (on_device(device, x).astype(np.int64, copy=False) for x in (rows, cols))
-    order = _by_column(xp, rows, cols, shape)
-    rows, cols = rows[order], cols[order]
+    rows, cols = (stores.as_type(device, on_device(device, x), np.int64) for x in (rows, cols))
+    order = _by_column(device, rows, cols, shape)
+    take = functools.partial(stores.gather, device)
     iso = values if np.ndim(values) == 0 else None
-    packed = None if iso is not None else on_device(device, values)[order]
-    first = xp.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-    if not bool(first.all()):
+    packed = None if iso is not None else take(on_device(device, values), order)
+    rows, cols = take(rows, order), take(cols, order)
+    del order
+    starts = stores.run_starts(device, cols, rows)
+    if len(starts) < len(rows):
         if dup_op is None and packed is not None:
             raise InvalidValue("from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus.")
-        starts = xp.flatnonzero(first)
         if dup_op is not None:
             if packed is None:
-                packed, iso = xp.full(len(rows), iso, dtype.numpy), None
+                packed, iso = stores.filled(device, len(rows), dtype, iso), None
             packed = _merge(device, packed, starts, dup_op, dtype)
-        rows, cols = rows[starts], cols[starts]
-    ptr = stores.lower_bounds(device, cols, shape[1] + 1)
+        rows, cols = take(rows, starts), take(cols, starts)
+    ptr = stores.pointer(device, cols, shape[1])
     return CscMatrix(device, dtype, shape, ptr, rows, packed, iso)
 
 
-def _by_column(xp: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> Array:
+def _by_column(device: Device, rows: Array, cols: Array, shape: tuple[int, int]) -> Array:
     """Return the stable order by column and then by row."""
     if shape[0] * shape[1] < 2**63:
-        return xp.argsort(cols * np.int64(shape[0]) + rows, kind="stable")
-    return xp.lexsort(xp.stack([rows, cols]))
+        return device.order_of(stores.join_positions(device, shape[0], cols, rows))
+    order = device.order_of(rows)
+    return stores.gather(device, order, device.order_of(stores.gather(device, cols, order)))
 
 
 def at_positions(
@@ -132,22 +130,18 @@ def at_positions(
 ) -> CscMatrix:
     """Return the matrix with entries at rising positions, which are numbered column by column."""
     cols, rows = stores.split_positions(device, where, max(shape[0], 1))
-    ptr = stores.lower_bounds(device, cols, shape[1] + 1)
+    ptr = stores.pointer(device, cols, shape[1])
     return CscMatrix(device, dtype, shape, ptr, rows, values, iso)
 
 
 def _merge(device: Device, values: Array, starts: Array, op: BinaryOp, dtype: DType) -> Array:
     """Combine the runs of values that begin at `starts`, each from left to right."""
-    xp = device.xp
-    ends = xp.append(starts[1:], len(values))
-    total = values[starts].copy()
-    domain = op.types(dtype)[0]
-    for step in range(1, int((ends - starts).max())):
-        more = xp.flatnonzero(starts + step < ends)
-        pair = total[more], values[starts[more] + step]
-        x, y = (stores.comparable(device, stores.cast_array(device, z, domain)) for z in pair)
-        total[more] = stores.cast_array(device, op.numpy(x, y), dtype)
-    return total
+    domain, result = op.types(dtype)
+    types = {"OP": op, "U": lookup(values.dtype), "T": domain, "Z": result}
+    run = specialised("elementwise/reduce.cu", "fold_runs", **types)
+    out = device.xp.empty(len(starts), values.dtype)
+    device.launch(run, len(starts), len(starts), len(values), starts, values, out)
+    return out
 
 
 def on_device(device: Device, array: Any) -> Array:
@@ -225,10 +219,7 @@ def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     """Whether two matrices of one shape have the same entries with equal values."""
     if not has_same_pattern(A, B):
         return False
-    if A.values is None and B.values is None:
-        return A.nvals == 0 or bool(A.iso == B.iso)
-    x, y = (stores.comparable(A.device, M.all_values()) for M in (A, B))
-    return bool((x == y).all())
+    return stores.have_equal_values((A, A.values), (B, B.values))
 
 
 def has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
@@ -252,15 +243,7 @@ def has_one_each(A: CscMatrix) -> bool:
 def _are_same(device: Device, x: Array, y: Array) -> bool:
     """Whether two arrays of one length have the same bits."""
     y = stores.as_type(device, y, x.dtype)  # indices may be wider than they need be
-    return _are_equal(device, stores.bits(x), stores.bits(y))
-
-
-def _are_equal(device: Device, x: Array, y: Array) -> bool:
-    """Whether two arrays of one length and type are equal, by a kernel that is shipped compiled."""
-    differences = device.xp.zeros(1, np.uint64)
-    run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
-    device.launch(run, len(x), len(x), x, y, differences)
-    return not device.read(differences)
+    return stores.are_equal(device, stores.bits(x), stores.bits(y))
 
 
 def is_symmetric(A: CscMatrix) -> bool:
@@ -291,7 +274,7 @@ def equals_transpose(A: CscMatrix) -> bool:
         return same and (A.nvals == 0 or bool(A.iso == A.iso))
 
     def compare() -> bool:
-        has_nan = not _are_equal(A.device, values, values)
+        has_nan = not stores.are_equal(A.device, values, values)
         return not has_nan and (same or _is_mirrored(A, values))
 
     return bool(A.fact("equals its transpose", compare))
@@ -381,9 +364,8 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
 def take_true(A: CscMatrix) -> CscMatrix:
     """Return the entries whose value is true, as a mask by value keeps them."""
     if A.values is None:
-        everything = A.nvals == 0 or bool(stores.are_nonzero(np.array([A.number]))[0])
-        return A if everything else empty(A.device, A.dtype, A.shape)
+        return A if A.nvals == 0 or A.number else empty(A.device, A.dtype, A.shape)
     kept = no_places(A.device, A.nvals)
-    run = kernel("elementwise/take.cu", "true_places")
-    A.device.launch(run, A.nvals, A.nvals, stores.are_nonzero(A.values), kept)
+    run = specialised("elementwise/bitmap.cu", "true_bits", U=A.dtype)
+    A.device.launch(run, A.nvals, A.nvals, None, A.values, kept)
     return take(A, kept)

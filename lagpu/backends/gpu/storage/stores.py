@@ -16,7 +16,7 @@ import numpy as np
 from lagpu.algebra.operators import Monoid, Operator
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel
-from lagpu.dtypes import FP64, DType, cast, index_kind, lookup
+from lagpu.dtypes import DType, cast, index_kind, lookup
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 HostArray = np.ndarray[Any, Any]
@@ -33,19 +33,9 @@ def cast_array(device: Device, array: Array, dtype: DType) -> Array:
     return device.copy_of(array) if same else _resized(device, array, dtype)
 
 
-def are_nonzero(array: Array) -> Array:
-    """Return which values are true in a mask by value: all but 0, -0.0 and False."""
-    return bits(array) << 1 != 0 if array.dtype.kind == "f" else array != 0  # all but the sign
-
-
 def bits(array: Array) -> Array:
     """Return floats as unsigned integers of their bits, other values as they are."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" else array
-
-
-def comparable(device: Device, array: Array) -> Array:
-    """Return the values in a type in which CuPy computes exactly: it flushes small FP32 to 0."""
-    return _resized(device, array, FP64) if array.dtype == np.float32 else array
 
 
 def _resized(device: Device, array: Array, dtype: DType) -> Array:
@@ -67,8 +57,13 @@ def as_type(device: Device, array: Array, kind: Any) -> Array:
 
 
 def count_up(device: Device, count: int, kind: Any) -> Array:
-    out = device.xp.empty(count, kind)
-    device.launch(_step("count_up", T=out), count, count, out)
+    return shifted(device, None, 0, device.xp.empty(count, kind))
+
+
+def shifted(device: Device, at: Array, by: int, out: Array = None) -> Array:
+    """Return INT64 numbers, or for None those from 0 on, with a number added."""
+    out = device.xp.empty(len(at), np.int64) if out is None else out
+    device.launch(_step("count_up", T=out), len(out), len(out), by, at, out)
     return out
 
 
@@ -79,6 +74,10 @@ def fill(device: Device, out: Array, value: Any) -> Array:
     return out
 
 
+def filled(device: Device, count: int, dtype: DType, value: Any) -> Array:
+    return fill(device, device.xp.empty(count, dtype.numpy), value)
+
+
 def filling(dtype: DType) -> Kernel:
     """Return the kernel of `fill`."""
     return specialised("elementwise/arrays.cu", "fill_array", T=dtype)
@@ -87,14 +86,102 @@ def filling(dtype: DType) -> Kernel:
 def gather(device: Device, array: Array, at: Array, kind: Any = None) -> Array:
     """Return the elements at some places, in the type `kind` if it is given."""
     out = device.xp.empty(len(at), kind or array.dtype)
-    device.launch(_step("gather", T=out, U=array, I=at), len(at), len(at), at, array, out)
+    into = out
+    if out.dtype == array.dtype != bool:  # a kernel for each width, not for each type
+        into, array = (x.view(f"u{x.dtype.itemsize}") for x in (out, array))
+    device.launch(_step("gather", T=into, U=array, I=at), len(at), len(at), at, array, into)
     return out
 
 
-def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
-    """Return for 0 .. `bounds` - 1 the first place whose element is not below, INT64."""
-    out = device.xp.empty(bounds, np.int64)
-    device.launch(_step("lower_bounds", T=rising), bounds, bounds, len(rising), rising, out)
+def bounds(
+    device: Device, rising: Array, wanted: Array | range,
+    upto: bool = False, minus: Array | None = None, kind: Any = np.int64,
+) -> Array:  # fmt: skip
+    """Return how many elements are below each number, or `upto` it, less `minus`."""
+    count, first, given = len(wanted), 0, wanted
+    if isinstance(wanted, range):
+        first, given = wanted.start, None
+    out = device.xp.empty(count, kind)
+    run = _step("bounds", T=rising, I=given, U=out)
+    device.launch(run, count, count, len(rising), rising, first, given, upto, minus, out)
+    return out
+
+
+def pointer(device: Device, cols: Array, ncols: int) -> Array:
+    """Return the column pointer of entries whose columns rise."""
+    return bounds(device, cols, range(ncols + 1), kind=index_kind(len(cols)))
+
+
+def found(device: Device, wanted: Array, rising: Array, complement: bool = False) -> Array:
+    """Return the places of the INT64 numbers that are among others, or are not."""
+    return _where(device, "find_bits", len(wanted), wanted, len(rising), rising, complement)
+
+
+def run_starts(device: Device, x: Array, y: Array | None = None) -> Array:
+    """Return the places where an INT64 number, or its partner, differs from the one before."""
+    return _where(device, "run_bits", len(x), x, y)
+
+
+def within(device: Device, x: Array, low: int, high: int) -> Array:
+    """Return the places of the numbers from `low` to before `high`."""
+    return _where(device, "range_bits", len(x), x, low, high, T=x)
+
+
+def _where(device: Device, name: str, count: int, *given: Any, **types: Array) -> Array:
+    words = device.xp.empty(nwords(count), np.uint32)
+    device.launch(_step(name, **types), count, count, *given, words)
+    return list_bits(device, words)[0]
+
+
+def list_bits(device: Device, words: Array, values: Array | None = None) -> tuple[Array, Any]:
+    """Return the places of set bits, INT64, and the values there: count, scan, write."""
+    xp, count = device.xp, len(words)
+    groups = -(-count // constant("kGroupWords"))
+    counts = xp.zeros(groups + 1, np.int64)
+    if count:
+        run = kernel("elementwise/bitmap.cu", "count_groups")
+        device.launch(run, groups * 256, count, words, counts[1:])
+    starts = device.running_sum(counts)
+    indices = xp.empty(int(starts[-1]), np.int64)
+    packed = None if values is None else xp.empty(len(indices), values.dtype)
+    if len(indices):
+        kind = None if values is None else lookup(values.dtype)
+        run = specialised("elementwise/bitmap.cu", "list_bits", U=kind)
+        device.launch(run, groups * 32, count, words, starts, indices, values, packed)
+    return indices, packed
+
+
+def last(device: Device, sums: Array) -> int:
+    """Return the last of running sums, which is that of all; waits for the device."""
+    return int(device.read(sums[-1:])) if len(sums) else 0
+
+
+def expanded(
+    device: Device, starts: Array, ends: Array, count: int | None = None
+) -> tuple[Array, Array]:
+    """Return (k, place) of the places from ``starts[k]`` on, ``ends[k]`` up to those of k."""
+    count = last(device, ends) if count is None else count
+    owner, place = (device.xp.empty(count, np.int64) for _ in range(2))
+    device.launch(_step("expand"), count, count, len(ends), ends, starts, owner, place)
+    return owner, place
+
+
+def merged(device: Device, x: Array, y: Array) -> Array:
+    """Return the numbers of two INT64 arrays that rise and share none, rising."""
+    out = device.xp.empty(len(x) + len(y), np.int64)
+    for own, other in ((x, y), (y, x)):
+        device.launch(_step("merge"), len(own), len(own), own, len(other), other, out)
+    return out
+
+
+def join_positions(
+    device: Device, each: int, high: Array, low: Array,
+    a: Array | None = None, b: Array | None = None,
+) -> Array:  # fmt: skip
+    """Return ``high[a] * each + low[b]``, INT64; None has all places."""
+    count = len(high if a is None else a)
+    out, run = device.xp.empty(count, np.int64), _step("join_positions", T=high, U=low)
+    device.launch(run, count, count, each, high, a, low, b, out)
     return out
 
 
@@ -106,8 +193,32 @@ def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]
     return cols, rows
 
 
-def _step(name: str, **arrays: Array) -> Kernel:
-    types = {macro: lookup(array.dtype) for macro, array in arrays.items()}
+def are_equal(device: Device, x: Array, y: Array) -> bool:
+    """Whether two arrays of one length and type are equal."""
+    differences = device.xp.zeros(1, np.uint64)
+    run = specialised("elementwise/forms.cu", "count_differences", U=lookup(x.dtype))
+    device.launch(run, len(x), len(x), x, y, differences)
+    return not device.read(differences)
+
+
+def have_equal_values(*both: tuple[VectorStore | CscMatrix, Array | None]) -> bool:
+    """Whether objects with entries at the same places have equal values, packed or None for iso."""
+    (x, a), (y, b) = both
+    if x.nvals == 0 or (a is None and b is None):
+        return x.nvals == 0 or bool(x.number == y.number)
+    kind = np.result_type(x.dtype.numpy, y.dtype.numpy)
+    return are_equal(x.device, *(as_type(x.device, spread(z, c), kind) for z, c in both))
+
+
+def spread(x: VectorStore | CscMatrix, values: Array | None) -> Array:
+    """Return packed values, a new array for None, where all have one value."""
+    if values is not None:
+        return values
+    return filled(x.device, x.nvals, x.dtype, x.number)
+
+
+def _step(name: str, **arrays: Array | None) -> Kernel:
+    types = {macro: x if x is None else lookup(x.dtype) for macro, x in arrays.items()}
     return specialised("elementwise/arrays.cu", name, **types)
 
 
@@ -212,17 +323,10 @@ class CscMatrix:
         indices = {"col_ptr": self.col_ptr, "row_idx": self.row_idx}
         return {"nvals": self.nvals, "ncols": self.shape[1], **indices}
 
-    def all_values(self) -> Array:
-        """Return a value for each entry, also where only one is kept."""
-        if self.values is not None:
-            return self.values
-        return fill(self.device, self.device.xp.empty(self.nvals, self.dtype.numpy), self.number)
-
-    def columns(self, begin: int = 0, end: int | None = None) -> Array:
-        """Return the columns of the entries from `begin` to before `end`, or of all; INT64."""
-        xp = self.device.xp
-        entries = xp.arange(begin, self.nvals if end is None else end, dtype=self.col_ptr.dtype)
-        return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
+    def columns(self, begin: int = 0, end: int | None = None, kind: Any = np.int64) -> Array:
+        """Return the columns of the entries from `begin` to before `end`, or of all."""
+        entries = range(begin, self.nvals if end is None else end)
+        return bounds(self.device, self.col_ptr[1:], entries, upto=True, kind=kind)
 
     def column_range(self, j: int) -> tuple[int, int]:
         first, last = self.device.to_host(self.col_ptr[j : j + 2]).tolist()
@@ -542,30 +646,13 @@ class VectorStore:
             return self.indices, self.values
         if self.form == "full":
             return count_up(self.device, self.size, np.int64), self.values
-        return self._list(self.values)
-
-    def _list(self, values: Array | None) -> tuple[Array, Array | None]:
-        """Return the set bits of `words`, and the values there: count, scan, write."""
-        xp, count = self.device.xp, len(self.words)
-        groups = -(-count // constant("kGroupWords"))
-        counts = xp.zeros(groups + 1, np.int64)
-        if count:
-            self._run("count_groups", groups * 256, count, self.words, counts[1:])
-        starts = self.device.running_sum(counts)
-        indices = xp.empty(int(starts[-1]), np.int64)
-        packed = None if values is None else xp.empty(len(indices), values.dtype)
-        if len(indices):
-            self._run(
-                "list_bits", groups * 32, count, self.words, starts, indices, values, packed,
-                typed=values is not None,
-            )  # fmt: skip
-        return indices, packed
+        return list_bits(self.device, self.words, self.values)
 
     def set_values(self, packed: Array) -> None:
         """Replace the values of all entries, by index; what a product left here stays."""
         if self.form == "bitmap":
             values = self.spare_values(self.dtype)
-            values[self._list(None)[0]] = packed
+            values[list_bits(self.device, self.words)[0]] = packed
             packed = values
         else:
             self._upload()
@@ -625,16 +712,7 @@ class VectorStore:
 
     def isequal(self, other: VectorStore) -> bool:
         """Whether a vector of the same size has the same entries with equal values."""
-        xp = self.device.xp
         if self.nvals != other.nvals:
             return False
         (i, x), (j, y) = self.listed(), other.listed()
-        if not bool(xp.all(i == j)):
-            return False
-        if x is None and y is None:
-            return len(i) == 0 or bool(self.number == other.number)
-        x, y = (
-            v.number if z is None else comparable(self.device, z)
-            for v, z in ((self, x), (other, y))
-        )
-        return bool(xp.all(x == y))
+        return are_equal(self.device, i, j) and have_equal_values((self, x), (other, y))

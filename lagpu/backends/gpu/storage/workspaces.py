@@ -18,8 +18,6 @@ SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("k
 MOST_BLOCKS = 4096  # of a cooperative launch
 MOST_ALONE = 16 * 512  # vertices of a frontier that a cluster of thread blocks searches alone
 _SORTING = 56  # bytes an entry that sorting by a key takes, with the result
-_SEARCHING = 28  # bytes an entry that searching for its column takes
-_AT_ONCE = 1 << 24  # entries whose columns are searched together
 Array = Any
 
 
@@ -214,18 +212,13 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
     """
 
     def ordered() -> Array:
-        xp, idx = A.device.xp, A.row_idx
-        if not A.nvals:
-            return idx
-        A.device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
+        device, take = A.device, functools.partial(stores.gather, A.device)
+        device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
         square = A.shape[0] == A.shape[1]
-        sizes = lengths_of(A.device, A.col_ptr if square else _row_lengths(A)).astype(np.int64)
-        most = int(sizes.max())
-        key = A.columns()
-        key *= most + 1  # below 2**63: offsets of so many columns of so many entries have room
-        key += most
-        key -= sizes[idx]
-        return idx[xp.argsort(key, kind="stable")]
+        sizes = lengths_of(device, A.col_ptr if square else _row_lengths(A), -1)
+        order = device.order_of(take(sizes, A.row_idx))
+        by_column = device.order_of(take(A.columns(kind=index_kind(A.shape[1])), order))
+        return take(A.row_idx, take(order, by_column))
 
     return A.kept("rows by degree", ordered)
 
@@ -251,13 +244,8 @@ def columns_of(A: stores.CscMatrix) -> Array:
 
     def made() -> Array:
         kind = np.dtype(index_kind(A.shape[1]))
-        searched = _SEARCHING * min(A.nvals, _AT_ONCE)
-        A.device.require(kind.itemsize * A.nvals + searched, "columns of the entries")
-        columns = A.device.xp.empty(A.nvals, kind)
-        for begin in range(0, A.nvals, _AT_ONCE):
-            end = min(begin + _AT_ONCE, A.nvals)
-            columns[begin:end] = A.columns(begin, end)
-        return columns
+        A.device.require(kind.itemsize * A.nvals, "columns of the entries")
+        return A.columns(kind=kind)
 
     return A.kept("columns", made)
 
@@ -281,20 +269,14 @@ def chunks_of(form: stores.CscMatrix) -> Chunks:
         count = int(device.read(found[:1]))
         long = device.to_host(found[1 : 1 + 3 * count]).reshape(count, 3)
         columns, starts, lengths = long[np.argsort(long[:, 0])].T
-        owner, part = numbered(np, (lengths + LONG - 1) // LONG)
+        counts = (lengths + LONG - 1) // LONG
+        owner = np.repeat(np.arange(count), counts)
+        part = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
         order = np.argsort(part, kind="stable")  # later ones skip what a first chunk finds
         start = starts[owner] + part * LONG
         return Chunks(*map(device.from_host, (columns, columns[owner][order], start[order])))
 
     return form.kept("chunks", cut)
-
-
-def numbered(xp: Any, counts: Array) -> tuple[Array, Array]:
-    """Return for ``counts[k]`` things of each k in turn: k, and the thing's number from 0 on."""
-    ends = xp.cumsum(counts)
-    each = xp.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
-    owner = xp.searchsorted(ends, each, side="right")
-    return owner, each - (ends - counts)[owner]
 
 
 # Vertices are ranked if those whose words fit L1 (CACHED bytes) have this SHARE of the entries

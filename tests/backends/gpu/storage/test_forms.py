@@ -11,7 +11,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.errors import NotSupported
 from lagpu.generators import kronecker
@@ -172,7 +172,10 @@ def test_rows_are_those_that_scipy_finds(place, nrows, ncols, count):
     csc = there.tocsc()
     A = Matrix.from_csc(csc.indptr, csc.indices, csc.data, nrows=nrows, backend=place)
     rows = forms.transpose(A.data.csc())
-    found = [place.device.to_host(x) for x in (rows.col_ptr, rows.row_idx, rows.all_values())]
+    found = [
+        place.device.to_host(x)
+        for x in (rows.col_ptr, rows.row_idx, stores.spread(rows, rows.values))
+    ]
     for mine, theirs in zip(found, (right.indptr, right.indices, right.data), strict=True):
         assert np.array_equal(mine, theirs)
 

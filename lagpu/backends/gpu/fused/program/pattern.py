@@ -152,7 +152,6 @@ def _by_rows(A: CscMatrix) -> tuple[Array, Array, Array]:
     device = A.device
     order = device.order_of(A.row_idx)
     rows = stores.gather(device, A.row_idx, order, np.int32)
-    columns = stores.gather(device, A.columns(), order, np.int32)
-    starts = stores.lower_bounds(device, rows, A.shape[0] + 1)
-    starts, order = (stores.as_type(device, x, np.int32) for x in (starts, order))
-    return starts, columns, order
+    columns = stores.gather(device, A.columns(kind=np.int32), order)
+    starts = stores.bounds(device, rows, range(A.shape[0] + 1), kind=np.int32)
+    return starts, columns, stores.as_type(device, order, np.int32)

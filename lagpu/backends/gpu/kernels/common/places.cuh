@@ -5,17 +5,25 @@
 
 const u32 kWordsAWarp = 8;  // words of 32 entries in a row, among whose columns a warp searches
 
-// The first of the columns first .. last that ends behind entry p; the last one if none does.
-template <class Ptr>
-LG_DEVICE i64 column_of(const Ptr* __restrict__ col_ptr, i64 p, i64 first, i64 last) {
+// How many of the elements at(0) .. at(size - 1), which rise, are below x, or with `upto` up to x.
+template <class At>
+LG_DEVICE i64 bound(i64 size, i64 x, bool upto, At at) {
+  i64 first = 0, last = size;
   while (first < last) {
     const i64 middle = first + (last - first) / 2;
-    if (i64(col_ptr[middle + 1]) <= p)
+    const i64 y = i64(at(middle));
+    if (y < x || (upto && y == x))
       first = middle + 1;
     else
       last = middle;
   }
   return first;
+}
+
+// The first of the columns first .. last that ends behind entry p; the last one if none does.
+template <class Ptr>
+LG_DEVICE i64 column_of(const Ptr* __restrict__ col_ptr, i64 p, i64 first, i64 last) {
+  return first + bound(last - first, p, true, [&](i64 k) { return col_ptr[first + k + 1]; });
 }
 
 // f(w, p, j, mine) for each word of 32 entries: lane k has entry p = 32 w + k of column j, if there

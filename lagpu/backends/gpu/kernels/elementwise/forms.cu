@@ -97,14 +97,8 @@ extern "C" __global__ void list_heads(i64 n, i64 nvals, i64 tiles, i64 tile,
   }
   for (i64 t = global_thread(); t <= tiles; t += global_threads()) {
     const i64 end = t * tile < nvals ? t * tile : nvals;
-    i64 first = 0, last = n;  // the first column that does not begin before the end
-    while (first < last) {
-      const i64 middle = first + (last - first) / 2;
-      if (i64(col_ptr[middle]) < end)
-        first = middle + 1;
-      else
-        last = middle;
-    }
+    // the first column that does not begin before the end
+    const i64 first = bound(n, end, false, [&](i64 j) { return col_ptr[j]; });
     before[t] = u32(first == n ? upto[(n - 1) / 32]
                                : upto[first / 32] - bit_popc(there[first / 32] >> (first % 32)));
   }
@@ -171,15 +165,9 @@ extern "C" __global__ void find_unmirrored(i64 nvals, i64 ncols, const LG_PTR* _
     const i64 i = row_idx[p];
     surplus += u64(i > j) - u64(i < j);
     if (i <= j || load_volatile(unmirrored)) return;
-    i64 first = col_ptr[i], last = col_ptr[i + 1];
-    const i64 end = last;
-    while (first < last) {
-      const i64 middle = first + (last - first) / 2;
-      if (i64(row_idx[middle]) < j)
-        first = middle + 1;
-      else
-        last = middle;
-    }
+    const i64 begin = col_ptr[i], end = col_ptr[i + 1];
+    const i64 first =
+        begin + bound(end - begin, j, false, [&](i64 k) { return row_idx[begin + k]; });
     const bool there = first < end && i64(row_idx[first]) == j;
     if (!there || (values && values[first] != values[p])) store_volatile(unmirrored, 1);
   });
@@ -198,27 +186,12 @@ extern "C" __global__ void transposed(i64 nvals, i64 nrows, i64 ncols,
                                       const i64* __restrict__ order, LG_PTR* __restrict__ out_ptr,
                                       LG_OUT* __restrict__ out_idx, LG_U* __restrict__ out_values) {
   for (i64 i = global_thread(); i <= nrows; i += global_threads()) {
-    i64 first = 0, last = nvals;  // the first entry whose row is not below i
-    while (first < last) {
-      const i64 middle = first + (last - first) / 2;
-      if (i64(row_idx[order[middle]]) < i)
-        first = middle + 1;
-      else
-        last = middle;
-    }
-    out_ptr[i] = LG_PTR(first);
+    // the first entry whose row is not below i
+    out_ptr[i] = LG_PTR(bound(nvals, i, false, [&](i64 k) { return row_idx[order[k]]; }));
   }
   for (i64 k = global_thread(); k < nvals; k += global_threads()) {
     const i64 p = order[k];
-    i64 first = 0, last = ncols;  // the first column that ends behind p
-    while (first < last) {
-      const i64 middle = first + (last - first) / 2;
-      if (i64(col_ptr[middle + 1]) <= p)
-        first = middle + 1;
-      else
-        last = middle;
-    }
-    out_idx[k] = LG_OUT(first);
+    out_idx[k] = LG_OUT(column_of(col_ptr, p, 0, ncols - 1));
     if (values) out_values[k] = values[p];
   }
 }

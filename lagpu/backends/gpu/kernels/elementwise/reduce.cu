@@ -15,6 +15,12 @@
 #ifndef LG_Z
 #define LG_Z i32
 #endif
+#ifndef LG_OP
+#define LG_OP Plus
+#endif
+#ifndef LG_T
+#define LG_T i32
+#endif
 
 extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
                                           const LG_U* __restrict__ values, LG_U iso,
@@ -63,5 +69,19 @@ extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
     store_volatile(&notification[1], u64(started));
     system_fence();
     store_volatile(&notification[2], serial);
+  }
+}
+
+// out[r] = f(... f(f(values[starts[r]], next), next) ...), where the next run begins at
+// starts[r+1], and the last one ends at `count`; each result is cast. One thread a run, grid
+// stride.
+extern "C" __global__ void fold_runs(i64 runs, i64 count, const i64* __restrict__ starts,
+                                     const LG_U* __restrict__ values, LG_U* __restrict__ out) {
+  for (i64 r = global_thread(); r < runs; r += global_threads()) {
+    const i64 end = r + 1 < runs ? starts[r + 1] : count;
+    LG_U sum = values[starts[r]];
+    for (i64 k = starts[r] + 1; k < end; ++k)
+      sum = cast<LG_U>(LG_OP::call<LG_Z, LG_T>(cast<LG_T>(sum), cast<LG_T>(values[k]), 0, 0, 0));
+    out[r] = sum;
   }
 }

@@ -1,7 +1,7 @@
 // Some of a matrix' entries, as a matrix.
 //
 //   select_places:  bits of the entries that an operator keeps
-//   true_places:    bits of the flags that are set
+//   diagonal_places: bits of the entries of one row a column
 //   count_places:   the number of bits that are set in each word
 //   take_entries:   the matrix of the entries whose bits are set
 //
@@ -40,13 +40,14 @@ extern "C" __global__ void select_places(i64 nvals, i64 ncols, const LG_PTR* __r
   });
 }
 
-extern "C" __global__ void true_places(i64 nvals, const bool* __restrict__ flags,
-                                       u32* __restrict__ words) {
-  for (i64 w = global_warp(); w * 32 < nvals; w += global_warps()) {
-    const i64 p = w * 32 + lane_id();
-    const u32 bits = warp_ballot(p < nvals && flags[p]);
+// The row is rows[j] in column j, or j - k if `rows` is null.
+extern "C" __global__ void diagonal_places(i64 nvals, i64 ncols, const LG_PTR* __restrict__ col_ptr,
+                                           const LG_IDX* __restrict__ row_idx, i64 k,
+                                           const i64* __restrict__ rows, u32* __restrict__ words) {
+  each_entry(nvals, ncols, col_ptr, [&](i64 w, i64 p, i64 j, bool mine) {
+    const u32 bits = warp_ballot(mine && i64(row_idx[p]) == (rows ? rows[j] : j - k));
     if (lane_id() == 0) words[w] = bits;
-  }
+  });
 }
 
 extern "C" __global__ void count_places(i64 nwords, const u32* __restrict__ words,

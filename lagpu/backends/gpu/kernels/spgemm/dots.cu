@@ -235,14 +235,7 @@ extern "C" __global__ void table_products(
     block_sync();
     const i64 part = taken[0];
     if (part >= parts) break;
-    i64 j = 0;
-    for (i64 end = ncols - 1; j < end;) {
-      const i64 middle = j + (end - j) / 2;
-      if (upto[middle] <= part)
-        j = middle + 1;
-      else
-        end = middle;
-    }
+    const i64 j = bound(ncols - 1, part, true, [&](i64 k) { return upto[k]; });
     const i64 first = col_ptr[j] + (part - (j ? upto[j - 1] : 0)) * kTablePart;
     const i64 last = first + kTablePart < col_ptr[j + 1] ? first + kTablePart : col_ptr[j + 1];
     const Place q = b_ptr[j], q_end = b_ptr[j + 1];
