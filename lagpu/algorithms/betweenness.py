@@ -26,6 +26,7 @@ from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import progress
 from lagpu.loops.loop import loop, sweep
+from lagpu.operations import Handle
 
 __all__ = ["betweenness_centrality", "betweenness_estimate", "edge_betweenness_centrality"]
 
@@ -304,20 +305,26 @@ def sums(
         made = shared.copy(A.data, k)
         return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
 
-    def part(k: int, copied: Matrix) -> list[Array]:
-        return [x.to_dense() for x in added(copied, sources[shared.numbers[k] :: shared.count])]
+    def part(k: int, copied: Matrix) -> list[Any]:
+        found = added(copied, sources[shared.numbers[k] :: shared.count])
+        if not shared.add_up:
+            return [x.to_dense() for x in found]
+        for x in found:
+            x.wait()
+        return [x.data for x in found]
 
-    def work() -> list[Array]:
+    def work() -> list[Handle]:
         parts = _each(shared, copy, part, stop)
         return [shared.total(list(one)) for one in zip(*parts, strict=True)]
 
-    return [Vector.from_dense(total, like=A) for total in shared.run(work)]
+    made = shared.run(work)
+    return [Vector._of(total, FP64, (A.nrows,), A.backend, "total") for total in made]
 
 
 def _each(
-    shared: Clusters, copy: Callable[[int], Matrix], work: Callable[[int, Matrix], list[Array]],
+    shared: Clusters, copy: Callable[[int], Matrix], work: Callable[[int, Matrix], list[Any]],
     stop: threading.Event,
-) -> list[list[Array]]:  # fmt: skip
+) -> list[list[Any]]:  # fmt: skip
     """Do some work for each sub-cluster: in threads if devices are apart and nothing observes."""
     # Otherwise each copy is freed before the next one is made.
     numbers = range(len(shared.numbers))

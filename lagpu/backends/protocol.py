@@ -241,8 +241,12 @@ class Clusters(Protocol):
     def inside(self, work: Callable[[], T]) -> T:
         """Do some work on the own sub-clusters alone, within `run`."""
 
-    def total(self, parts: Sequence[Array]) -> Array:
-        """Return the sum of the array of each sub-cluster, added in their order."""
+    @property
+    def add_up(self) -> bool:
+        """Whether `total` takes full vectors, which stay on the devices; else it takes arrays."""
+
+    def total(self, parts: Sequence[Any]) -> Handle:
+        """Return the sum of the numbers of FP64 of each sub-cluster, added in their order."""
 
 
 class Backend(Protocol):

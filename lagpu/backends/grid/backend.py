@@ -279,7 +279,7 @@ class GridBackend:
             systems=tuple(systems.SYSTEMS) if searches(self.pieces) else (),
             parts=Parts(self.pieces),
             clusters=self._clusters,
-            patience=None,
+            patience=self._patience if self.pieces.are_one else None,
         )
 
     def __repr__(self) -> str:
@@ -442,6 +442,14 @@ class GridBackend:
         made = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)
+
+    def _patience(self, handles: Sequence[Any], turns: ops.Until | ops.Levels) -> int | None:
+        """See `Capabilities`: that of the one piece."""
+        patience = self.pieces.places[0].capabilities.patience
+        if patience is None or not isinstance(turns, ops.Until):
+            return None
+        of = {id(x): x.parts[0] for x in (*handles, *turns[:2]) if x is not None}
+        return patience([of[id(x)] for x in handles], turns.on(of))
 
     def _clusters(self, A: GridHandle, asked: int | None) -> GridClusters | None:
         """Return the sub-clusters for the searches of a graph; see `Capabilities`."""

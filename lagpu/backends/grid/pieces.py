@@ -20,7 +20,7 @@ from lagpu.backends.grid import partition
 from lagpu.backends.grid.comm import Arrays, LocalEngine, Messages, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
 from lagpu.backends.protocol import Backend, Phase, Sent
-from lagpu.dtypes import BOOL, DType, index_kind
+from lagpu.dtypes import BOOL, FP64, DType, index_kind
 from lagpu.errors import BackendMismatch, InvalidValue, LagpuError
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import require
@@ -642,14 +642,38 @@ class GridClusters:
 
         return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
-    def total(self, parts: Sequence[Array]) -> Array:
+    @property
+    def add_up(self) -> bool:
+        engine = self._pieces.engine
+        return self._size == 1 and engine.alone and engine.between_devices
+
+    def total(self, parts: Sequence[Any]) -> Handle:
+        pieces = self._pieces
+        if self.add_up:
+            with pieces.lock():
+                return self._added(parts, pieces.partition(parts[0].size))
         first = self.numbers[0]
         given = [
             (parts[p // self._size - first] if p % self._size == 0 else np.zeros(0),)
-            for p in self._pieces.engine.local
+            for p in pieces.engine.local
         ]
-        received = [of for (of,) in self._pieces.engine.gather(given)][:: self._size]
-        return functools.reduce(np.add, received)
+        received = [of for (of,) in pieces.engine.gather(given)][:: self._size]
+        return pieces.vector_of(None, functools.reduce(np.add, received), FP64, len(received[0]))
+
+    def _added(self, parts: Sequence[Any], by: Partition) -> Handle:
+        """Return the sum of full vectors, one on the device of each piece; each adds its own."""
+        made = []
+        for _, p, place in self._pieces:
+            found: Any = 0.0
+            for v in parts:
+                with v.device.alone():
+                    _, values, number = v.readable()
+                    own = number if values is None else by.taken(p, values)
+                with place.device.alone():
+                    found = found + (own if values is None else place.device.fetched(own, v.device))
+            with place.device.alone():
+                made.append(place.vector_from_coo(None, found, FP64, by.count(p)))
+        return self._pieces.handle(made, FP64, (by.size,))
 
 
 # ---- A copy of a graph's pattern for some sub-clusters.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from lagpu import operations as ops
@@ -325,9 +325,13 @@ def _size(x: Any) -> int:
 def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 
-    That is a search of a deep graph or one that adds up, or a relaxation. None where it is another
-    loop, or the graph is small, or a copy does not fit there.
+    That is any loop where there is one piece, else a search of a deep graph or one that adds up, or
+    a relaxation. None where it is another one, or the graph is small, or a copy does not fit there.
     """
+    if pieces.are_one:
+        named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
+        of = {id(x): x.parts[0] for x in (*named, *until[:2]) if isinstance(x, GridHandle)}
+        return _planned(OnOnePiece(pieces, list(body), until, of))
     if until.empty is None or _is_matrix(until.empty):
         return None
     found: Any = match_search(body, until.empty)
@@ -345,7 +349,12 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
         if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
             return None
         copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
-    loop = OnOnePiece(pieces, list(body), until, A, copy)
+    _, vectors = _vectors_of(body, until)
+    of = {id(A): copy} | {id(x): _on_first(pieces, x) for x in vectors}
+    return _planned(OnOnePiece(pieces, list(body), until, of))
+
+
+def _planned(loop: OnOnePiece) -> OnOnePiece | None:
     return None if isinstance(loop.inner, Rejection) else loop
 
 
@@ -353,24 +362,32 @@ class OnOnePiece:
     """A loop on the first piece's device, whose results are sent to their owners."""
 
     def __init__(
-        self, pieces: Pieces, statements: ops.Statements,
-        until: Until, A: GridHandle, copy: Handle,
-    ) -> None:  # fmt: skip
-        self._pieces, self.statements = pieces, statements
-        self._written, vectors = _vectors_of(statements, until)
-        self._whole = {id(x): _on_first(pieces, x) for x in vectors}
-        of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
-        place = pieces.places[0]
-        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], until.on(of))
+        self, pieces: Pieces, statements: ops.Statements, until: Until, of: Mapping[int, Any]
+    ) -> None:
+        """`of` has by ``id`` what a handle is on the device: its only part, or a copy of it all."""
+        self._pieces, self.statements, self._of = pieces, statements, of
+        self._written, _ = _vectors_of(statements, until)
+        of = {**of, **{id(s.out): s.out for s in statements if s.writes_scalar}}
+        body = [ops.moved(s, of) for s in statements]
+        self.inner = pieces.places[0].plan_loop(body, until.on(of))
         if not isinstance(self.inner, Rejection):
-            self.name, self.nbytes = self.inner.name, self.inner.nbytes
-            self.why = f"{self.inner.why}; on one of {pieces.engine.size} pieces, which is faster"
+            self.name, self.nbytes, self.why = self.inner.name, self.inner.nbytes, self.inner.why
+            if not pieces.are_one:
+                count = pieces.engine.size
+                self.why += f"; on one of {count} pieces, which is faster"
+            if hasattr(self.inner, "count"):
+                self.count = self.inner.count
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        with self._pieces.places[0].device.alone():
+        with self._pieces.places[0].lock:
             cast(Any, self.inner).run()
-        new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]
+        new = [(x, self._parts(self._of[id(x)], x)) for x in self._written]
         become_all(new)
+
+    def _parts(self, v: Any, x: GridHandle) -> GridHandle:
+        if self._pieces.are_one:  # facts of before do not hold
+            return GridHandle(x.parts, x.dtype, x.shape)
+        return _sent_by_one(self._pieces, v, x)
 
 
 def _on_first(pieces: Pieces, x: GridHandle) -> Any:

@@ -15,13 +15,16 @@ from lagpu import (
     INT64,
     Matrix,
     Vector,
+    algorithms,
     backends,
     binary,
     indexunary,
     monoid,
     semiring,
 )
+from lagpu.backends.cpu import csgraph
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
+from lagpu.generators.load import load
 
 ERRORS = [OutOfMemory("a piece is full"), KeyboardInterrupt()]
 PIECES = [1, 2, 3, 5]
@@ -225,6 +228,25 @@ def test_one_piece_is_its_place(name):
     assert A.is_symmetric
     A[0, 2] << 5.0
     assert not A.is_symmetric
+
+
+@pytest.mark.parametrize(
+    ("place", "search", "labels"),
+    [("cpu", "eager: ", "SciPy connected_"), ("sim", "grid search: ", "generated loop: ")],
+)
+def test_one_piece_runs_loops_as_its_place(place, search, labels, monkeypatch):
+    """Its results are as those of the place, and it knows their entries."""
+    monkeypatch.setattr(csgraph, "SMALL", 0)
+    found = []
+    for name in (place, f"grid:1:{place}"):
+        A, loops = load("kron:9", name), []
+        for f in (lambda A: algorithms.bfs_levels(A, 1), algorithms.connected_components):
+            v = f(A)
+            loops.append(A.backend.last_loop)
+            found.append((v.nvals, plain(v)))
+        assert loops[0].startswith(search)
+        assert loops[1].startswith(labels)
+    assert found[:2] == found[2:]
 
 
 @pytest.mark.parametrize("name", ["u @ A", "A @ u", "written", "mxm", "reduce", "extract"])

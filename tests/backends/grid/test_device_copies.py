@@ -100,3 +100,16 @@ def test_betweenness_on_gpus(not_on_the_host):
     A, B = (matrix(N, i, j, x) for x in (gpu_grid(2), "cpu"))
     found, want = (algorithms.betweenness_centrality(x, pieces=1).to_dense() for x in (A, B))
     assert np.allclose(found, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 5])  # of sources: sub-clusters without one have sums of 0
+@pytest.mark.parametrize("order", [None, "random", "degree"])
+def test_sums_of_sub_clusters_stay_on_the_devices(order, count, monkeypatch, not_on_the_host):
+    i, j = np.array(both_ways(EDGES)).T
+    A, B = (matrix(N, i, j, x) for x in (sims(3, order), "cpu"))
+    with monkeypatch.context() as m:
+        m.setattr(GpuBackend, "vector_values", lambda *_: pytest.fail("sent to the host"))
+        found = algorithms.betweenness_centrality(A, count, seed=1, pieces=1)
+    wanted = algorithms.betweenness_centrality(B, count, seed=1).to_dense()
+    assert found.nvals == N
+    assert np.allclose(found.to_dense(), wanted, rtol=1e-12, equal_nan=True)
