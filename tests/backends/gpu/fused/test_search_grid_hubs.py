@@ -45,7 +45,7 @@ def test_the_one_predecessor_that_counts_is_the_last(backend, traced, monkeypatc
         algorithms.bfs_levels(A, 0)
     if backend.name != "cpu":
         assert directions(t)[1] == "pull"
-        assert looked_at(t)[1] >= HUBS * (FAR + 1)
+        assert HUBS * 256 < looked_at(t)[1] <= HUBS * (FAR + 1) + NEAR  # chunks, in any order
     if traced:
         with lagpu.trace():
             levels, parents = algorithms.bfs_levels(A, 0), algorithms.bfs_parents(A, 0)
