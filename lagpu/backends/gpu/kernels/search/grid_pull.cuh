@@ -5,7 +5,7 @@
 #include "search/grid_sums.cuh"
 
 const u32 kLook = 16;      // predecessors that a lane looks at alone
-const u32 kDeferred = 32;  // hubs that a block keeps for later, or all blocks for each of them
+const u32 kDeferred = 32;  // hubs that are put off, at most, for each block
 const u32 kBatch = 4;      // predecessors at once
 
 #if !LG_SUM
@@ -128,24 +128,10 @@ struct Shared {
 #endif
 };
 
-// Have all warps look at a vertex of very many predecessors later, each lane's own that `waits`:
-// those of the block; or of the grid, after a barrier: hubs side by side are of one block. False
-// if there is no room.
-#ifndef LG_PEERS
-// Vertices, or chunks of them, that are put off at most: in the lists of chunks, which have room
-// for those of a symmetric matrix, and which no pull reads.
-LG_DEVICE u32 put_off_most(const Search& s) {
-  const u32 room = u32(s.chunks_b - s.chunks_a), most = kDeferred * u32(grid_blocks());
-  return LG_SUM && most < room ? most : room;
-}
-
-LG_DEVICE u32 num_put_off(const Search& s, const Shared* block) {
-  const u64 count = load_volatile(block->later);
-  return u32(count < put_off_most(s) ? count : put_off_most(s));
-}
-#endif
-
+// Have all warps look at a vertex of very many predecessors later, each lane's own that `waits`;
+// false if there is no room.
 #ifdef LG_PEERS
+// Those of the block.
 LG_DEVICE bool put_off(const Search&, Shared* block, bool waits, i64 begin, i64 end, i32 j) {
   const u32 at = waits ? atomic_add(&block->count, 1u) : kDeferred;
   if (at >= kDeferred) return false;
@@ -154,33 +140,28 @@ LG_DEVICE bool put_off(const Search&, Shared* block, bool waits, i64 begin, i64 
   block->vertex[at] = j;
   return true;
 }
-#elif LG_SUM
-LG_DEVICE bool put_off(const Search& s, Shared* block, bool waits, i64, i64, i32 j) {
-  const u32 who = warp_ballot(waits);
-  if (!who) return false;
-  u32 at = 0;
-  if (lane_id() == 0) at = u32(atomic_add(block->later, u64(bit_popc(who))));
-  at = warp_shfl(at, 0) + bit_popc(who & lanes_below());
-  if (!waits || at >= put_off_most(s)) return false;
-  s.chunks_a[at] = u64(j);
-  return true;
-}
 #else
+// Those of the grid, after a barrier, since hubs may lie side by side. The list is that of chunks,
+// which a pull does not read, and which has room for all.
 LG_DEVICE bool put_off(const Search& s, Shared* block, bool waits, i64 begin, i64 end, i32 j) {
-  const u32 mine = waits ? u32((end - begin + kChunk - 1) / kChunk) : 0, room = put_off_most(s);
-  if (!warp_any(mine != 0)) return false;
+  const u32 chunks = LG_SUM ? 1 : u32((end - begin + kChunk - 1) / kChunk);
+  const u32 mine = waits ? chunks : 0;
+  if (!warp_any(waits)) return false;
   const u32 upto = warp_scan(mine, LgPlus());
   u32 to = 0;
   if (lane_id() == 31) to = u32(atomic_add(block->later, u64(upto)));
   to = warp_shfl(to, 31) + (upto - mine);
-  const bool fits = mine && to + mine <= room;
-  for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {
-    const u32 from = bit_ffs(rest) - 1, first = warp_shfl(to, from), many = warp_shfl(mine, from);
-    const u32 vertex = u32(warp_shfl(fits ? j : -1, from));
-    for (u32 c = lane_id(); c < many && first + c < room; c += 32)
-      s.chunks_a[first + c] = u64(c) << 32 | vertex;
+  if (LG_SUM) {  // one block adds up a vertex
+    waits = waits && to < kDeferred * u32(grid_blocks());
+    if (waits) s.chunks_a[to] = u64(j);
+    return waits;
   }
-  return fits;
+  for (u32 rest = warp_ballot(waits); rest; rest &= rest - 1) {
+    const u32 from = bit_ffs(rest) - 1, first = warp_shfl(to, from), many = warp_shfl(mine, from);
+    const u32 vertex = u32(warp_shfl(j, from));
+    for (u32 c = lane_id(); c < many; c += 32) s.chunks_a[first + c] = u64(c) << 32 | vertex;
+  }
+  return waits;
 }
 #endif
 
@@ -388,7 +369,8 @@ LG_DEVICE bool leave_later(const Search& s, i32 j) {
 #if LG_SUM
 // Look at the vertices that all blocks have put off, one a block.
 LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
-  const u32 count = num_put_off(s, block);
+  const u32 most = kDeferred * u32(grid_blocks()), listed = u32(load_volatile(block->later));
+  const u32 count = listed < most ? listed : most;
   u32 k = u32(block_index());
   i32 next = k < count ? i32(load_cg(&s.chunks_a[k])) : 0;
   while (k < count) {
@@ -404,11 +386,11 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
 // Look at the chunks of predecessors that all blocks have put off, one a warp, until the first of
 // each vertex that is in the frontier.
 LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
-  const u32 count = num_put_off(s, block);
+  const u32 count = u32(load_volatile(block->later));
   for (u32 k = u32(global_warp()); k < count; k += u32(global_warps())) {
     const u64 chunk = load_cg(&s.chunks_a[k]);
     const i32 j = i32(u32(chunk));
-    if (j < 0 || warp_any(load_cg(&s.next()[j / 32]) >> (j % 32) & 1)) continue;
+    if (warp_any(load_cg(&s.next()[j / 32]) >> (j % 32) & 1)) continue;  // found by another
     const LG_PTR end = load_ro(&s.in_ptr[j + 1]);
     const LG_PTR p = load_ro(&s.in_ptr[j]) + LG_PTR(kLook + (chunk >> 32) * kChunk);
     bool hit = false;
