@@ -12,7 +12,7 @@ from lagpu import backends
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness
-from lagpu.bench.harness import Array, Clock, Report, Row, Say
+from lagpu.bench.harness import Array, Clock, Keep, Report, Row, Say
 from lagpu.bench.suite import ALGORITHMS, as_mode, placed_on
 from lagpu.core import Matrix
 from lagpu.errors import InvalidValue, NotSupported
@@ -22,9 +22,9 @@ from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import from_entries, undirected
 from lagpu.observe.trace import trace
 
-#: The default, other policies that are fused, pushing alone, pulling alone, and no fusing.
-POLICIES = ("auto", "beamer", "hiragushi", "bfs2d", "density",
-            "beamer:alpha=0", "beamer:alpha=1e9,beta=1e9", "eager")  # fmt: skip
+#: The default, policies of the same kernels, pushing alone, pulling alone, and no fusing.
+POLICIES = ("auto", "beamer", "hiragushi", "beamer:alpha=0", "beamer:alpha=1e9,beta=1e9", "eager")
+_ENOUGH_MS = 50.0  # an eager loop of thousands of levels is not repeated
 _SHOWN = 20
 _ON_GPU, _SMALL = 19, 8  # scales, by default
 _SMALLEST, _LARGEST, _ROOTS = 8, 24, 3
@@ -35,10 +35,12 @@ Made = Callable[[], Edges]
 
 def _rmat(s: int, factor: int, a: float) -> Edges:
     """R-MAT: edges are in corner `a` of each square, or in any of the other three alike."""
-    draw, (u, v) = np.random.default_rng(s), np.zeros((2, factor << s), np.int64)
+    draw, (u, v) = np.random.default_rng(s), np.zeros((2, factor << s), np.int32)
     for _ in range(s):
-        corner = np.ceil((draw.random(len(u)) - a).clip(0) * 3 / (1 - a)).astype(np.int64)
-        u, v = 2 * u + corner // 2, 2 * v + corner % 2
+        corner = draw.random(len(u), np.float32)
+        one, two, three = (corner >= a + k * (1 - a) / 3 for k in range(3))
+        u += u + two
+        v += v + (one ^ two ^ three)
     return u, v, 1 << s
 
 
@@ -156,9 +158,12 @@ def scale_of(name: str) -> int | None:
 
 
 def run(
-    name: str, backend: str, outputs: Sequence[str], roots: int | None, say: Say
+    name: str, backend: str, outputs: Sequence[str], roots: int | None, say: Say, keep: Keep
 ) -> tuple[Report, list[str]]:
-    """Search every graph of ``zoo`` or ``zoo:SCALE``; return the report, as `suite.run` does."""
+    """Search every graph of ``zoo`` or ``zoo:SCALE``; return the report, as `suite.run` does.
+
+    `keep` is called with the report after each graph.
+    """
     place = backends.get(backend)
     timed = Clock(place).has_device
     s = scale_of(name) or (_ON_GPU if timed else _SMALL)
@@ -169,14 +174,15 @@ def run(
             f"bench zoo: {place.name} has no directions of its own. Name gpu or sim."
         )
     made = [(f, k, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
-    rows: list[Row] = []
+    counts = f"entries, {_PUSHED} for a pushed one, {_LEVEL} a level"
+    cost, rows = "milliseconds" if timed else counts, list[Row]()
+    report = {**harness.envelope([place], {}), "scale": s, "cost": cost, "rows": rows}
     for family, number, one in progress.over(made, name):
         say(f"{family} {number + 1}")
         A = graph(family, one, place)
         rows += measured(f"{family} {number + 1}", A, outputs, roots or _ROOTS, s)
-    counts = f"entries, {_PUSHED} for a pushed one, {_LEVEL} a level"
-    cost = "milliseconds" if timed else counts
-    return {**harness.envelope([place], {}), "scale": s, "cost": cost, "rows": rows}, []
+        keep(report)
+    return report, []
 
 
 def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int) -> Iterator[Row]:
@@ -184,7 +190,7 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
 
     `ratio` is that of the default to the best policy, at the worst root.
     """
-    place, clock = A.backend, Clock(A.backend)
+    place, clock = A.backend, Clock(A.backend, enough_ms=_ENOUGH_MS)
     found = np.flatnonzero(np.diff(A.to_csc()[0]))
     sources = np.random.default_rng(seed).choice(found, min(roots, len(found)), replace=False)
     for output in outputs:
@@ -193,6 +199,8 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
             chosen = None if policy in ("auto", "eager") else policy
             search = partial(ALGORITHMS[output], placed_on(A, overridden(place, None, chosen)))
             with as_mode(policy):
+                if clock.has_device:
+                    search(int(sources[0]))  # compiles kernels, and makes workspaces
                 costs[policy] = [_cost(clock, partial(search, int(v))) for v in sources]
         ratio, best = max((max(np.divide(costs["auto"], x)), key) for key, x in costs.items())
         yield {"graph": name, "output": output, "ratio": float(ratio),
@@ -201,7 +209,6 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
 
 def _cost(clock: Clock, search: Callable[[], object]) -> float:
     if clock.has_device:
-        search()
         return statistics.median(clock.repeat(clock.queued, search)[0])
     with trace() as t:
         search()
@@ -210,6 +217,12 @@ def _cost(clock: Clock, search: Callable[[], object]) -> float:
         if row.method == "mxv":
             cost += _LEVEL + (row.edges or 0) * (_PUSHED if row.direction == "push" else 1)
     return float(cost)
+
+
+def line(row: Row) -> str:
+    """Return a row as a line, as it is found."""
+    cost = max(row["costs"]["auto"])
+    return "{graph}, {output}: {ratio:.2f} of {best}, {cost:.4g}".format(**row, cost=cost)
 
 
 def table(rows: Sequence[Row]) -> FittingTable:

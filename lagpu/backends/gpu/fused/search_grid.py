@@ -67,6 +67,8 @@ class Workspace:
         self.hint: Any = None if pull is None else pull.hint
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
+        #: Of a frontier, and of vertices that a pull puts off.
+        self._num_chunks = max(workspaces.chunks_in(x) for x in {successors, predecessors} if x)
         self._device, self._push, self._n, self._place = device, push, n, kind
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
@@ -86,22 +88,27 @@ class Workspace:
         self.shared = 2 * entry * self.solo
 
     def lists(self, again: bool) -> dict[str, Any]:
-        """Return the arrays of two lists, with all twice if a vertex may be in both `again`."""
-        push = self._push
+        """Return the arrays of two lists, with all twice if a vertex may be in both `again`.
+
+        A search that only pulls has the chunks alone, of what it puts off.
+        """
+        push, count = self._push, self._num_chunks
+        chunks: Any = None
+        if push is None or again or count > push.num_chunks:
+            chunks = self._arrays(("chunks", again), [((1 + again) * count, np.uint64)])[0]
         if push is None:
-            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
-            return {**none, "num_room": 0, "num_places": 0}
+            lists = dict.fromkeys(("vertex", "start", "degree"))
+            return {**lists, "num_room": 0, "num_places": 0} | _chunks(chunks)
         room = 2 * self._n if again else len(push.vertex)
         places = min(room, 2 * PLACED)
         sizes = [(places, self._place), (places, np.uint32)]
         if again:
-            sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+            sizes.append((room, push.vertex.dtype))
         start, degree, *own = self._arrays(("lists", again), sizes)
-        vertex, chunks = own or (push.vertex, push.chunks)
         return {
-            "vertex": vertex, "start": start, "degree": degree, "num_room": room,
-            "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
-        }  # fmt: skip
+            "vertex": own[0] if own else push.vertex, "start": start, "degree": degree,
+            "num_room": room, "num_places": places,
+        } | _chunks(push.chunks if chunks is None else chunks)  # fmt: skip
 
     def both(self) -> dict[str, Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
@@ -121,6 +128,10 @@ class Workspace:
             self.nbytes += nbytes
             self._made[what] = [self._device.xp.empty(count, kind) for count, kind in sizes]
         return self._made[what]
+
+
+def _chunks(chunks: Any) -> dict[str, Any]:
+    return {"chunks_a": chunks, "chunks_b": chunks[-1:]}
 
 
 def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
@@ -145,10 +156,10 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     index, place = (np.dtype(index_kind(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
     levels = n * INT32.numpy.itemsize + 4 * nwords(n)
-    kept = workspaces.pull_bytes(n) + 12 * nwords(n)
+    kept = workspaces.pull_bytes(n) + 12 * nwords(n) + 8 * chunks
     if not one_form:
         places = min(workspaces.list_room(n), 2 * PLACED)
-        kept += workspaces.push_bytes(n, chunks) + (4 + place) * places
+        kept += workspaces.push_bytes(n, 0) + (4 + place) * places
     forms = 1 if symmetric or one_form else 2
     return csc, forms * csc + kept + levels
 

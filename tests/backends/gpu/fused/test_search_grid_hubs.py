@@ -13,7 +13,7 @@ import lagpu
 from lagpu import Matrix, algorithms, check, generators
 from lagpu.backends.gpu.fused import search_grid
 
-FAR, NEAR, HUBS = 2500, 3000, 34
+FAR, NEAR, HUBS = 2500, 3000, 100
 FIRST_NEAR, FIRST_HUB = 1 + FAR, 1 + FAR + NEAR
 SIZE = FIRST_HUB + HUBS + 1
 
@@ -45,7 +45,7 @@ def test_the_one_predecessor_that_counts_is_the_last(backend, traced, monkeypatc
         algorithms.bfs_levels(A, 0)
     if backend.name != "cpu":
         assert directions(t)[1] == "pull"
-        assert looked_at(t)[1] >= HUBS * (FAR + 1)
+        assert HUBS * 256 < looked_at(t)[1] <= HUBS * (FAR + 1) + NEAR  # chunks, in any order
     if traced:
         with lagpu.trace():
             levels, parents = algorithms.bfs_levels(A, 0), algorithms.bfs_parents(A, 0)
@@ -102,7 +102,9 @@ def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
         levels = algorithms.bfs_levels(A, source)
     assert [x.tolist() for x in levels.to_coo()] == [[many - 1, hub, source], [1, 2, 0]]
     assert directions(t) == ["pull"] * 3
-    assert looked_at(t) == [many + 1, many, 0]
+    first, second, last = looked_at(t)
+    assert (first, last) == (many + 1, 0)
+    assert 16 < second <= many  # chunks, in any order, until it is found
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 5, 9])
