@@ -311,7 +311,8 @@ def _joined(
     _mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
-        f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)."
+        f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)"
+        f"{f', or u.reduce({op!r})' * isinstance(op, Monoid)}."
     )
 
 

@@ -139,7 +139,7 @@ def test_names_of_the_package():
     }
     assert lagpu.exceptions.DomainMismatch is lagpu.errors.DomainMismatch
     assert lagpu.io.read is not None
-    for name in ("Recorder", "init", "config", "backend", "ss", "MAX_SIZE", "dtypes"):
+    for name in ("Recorder", "init", "config", "backend", "ss", "MAX_SIZE", "dtypes", "last_loop"):
         if name not in vars(lagpu):  # an import of the module sets some
             with pytest.raises(AttributeError, match=rf"there is no '{name}'\. \w"):
                 getattr(lagpu, name)
