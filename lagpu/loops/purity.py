@@ -277,7 +277,7 @@ def _read_function(code: CodeType) -> Names | str:
     (node,) = found
     body: Any = node.body
     if isinstance(node, ast.FunctionDef):
-        lines = [x for x in node.body if not (isinstance(x, ast.Expr) and _is_text(x.value))]
+        lines = node.body[ast.get_docstring(node) is not None :]
         body = lines[0].value if len(lines) == 1 and isinstance(lines[0], ast.Return) else None
     given = {x.arg for x in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     names = Names()
@@ -292,10 +292,6 @@ def _read_function(code: CodeType) -> Names | str:
         if names.pop(name) != {"value"} or "." in name:
             return f"it uses {name} as more than an operand"
     return names
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 @functools.lru_cache(maxsize=512)
@@ -360,7 +356,8 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
     advances = [_advance(x) if counter else ("", 0) for x in loop.body]
     place = next((k for k, (name, _) in enumerate(advances) if name == counter != ""), None)
     first, then = loop.body[:place], [] if place is None else loop.body[place + 1 :]
-    reads = [_has_name(part, counter) for part in (first, then)]
+    names_in = (map(ast.walk, part) for part in (first, then))
+    reads = [any(getattr(x, "id", None) == counter for y in part for x in y) for part in names_in]
     around, names, written = _function_around(loop, tree), Names(), dict[str, None]()
     if counter and (around is None or all(reads) or not _is_set_before(loop, around, counter)):
         return None
@@ -386,11 +383,6 @@ def _tested(test: Any) -> str:
         test = test.left if is_any else None
     is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
     return (_dotted(test.value) or "") if is_count else ""
-
-
-def _has_name(lines: Iterable[ast.stmt], name: str) -> bool:
-    """Whether lines have a name."""
-    return any(isinstance(x, ast.Name) and x.id == name for y in lines for x in ast.walk(y))
 
 
 def _is_set_before(loop: ast.While, around: ast.AST, name: str) -> bool:
@@ -553,14 +545,9 @@ def _check_lines(
             _visit_test(line.test, counter, names)
             found.append((compile(ast.Expression(line.test), "<an if>", "eval"), *both))
             continue
-        left: ast.expr
-        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
-            if not isinstance(line.op, _INPLACE):
-                raise _no_statement(line)
-            written[line.target.id] = None
-            left, right = line.target, line.value
-        else:
-            left, right = _sides(line)
+        left, right = _sides(line)
+        if isinstance(line, ast.AugAssign):
+            written[left.id] = None  # type: ignore[attr-defined]
         _visit(left, counter, names)
         _visit(right, counter, names, True)
         found.append(1)
@@ -594,19 +581,16 @@ _FIXED = ("nrows", "ncols", "size", "dtype", "ndim")  # of an object
 
 
 def _sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-    """Return the two sides of ``w << call``, or of ``w[i] = call``; raise `Impure` for others."""
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        (target,) = statement.targets
-        return target, statement.value
-    shift = statement.value if isinstance(statement, ast.Expr) else None
-    if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
-        raise _no_statement(statement)
-    return shift.left, shift.right
-
-
-def _no_statement(line: ast.stmt) -> Impure:
-    hint = _INSTEAD.get(type(line), "")
-    return Impure(f"line {line.lineno} is not a w << call statement{hint}")
+    """Return the sides of ``w << call``, ``w += call`` or ``w[i] = call``, or raise `Impure`."""
+    match statement:
+        case ast.AugAssign(ast.Name() as w, op, call) if isinstance(op, _INPLACE):
+            return w, call
+        case ast.Assign([ast.Subscript() as w], call):
+            return w, call
+        case ast.Expr(ast.BinOp(w, ast.LShift(), call)):
+            return w, call
+    hint = _INSTEAD.get(type(statement), "")
+    raise Impure(f"line {statement.lineno} is not a w << call statement{hint}")
 
 
 _INSTEAD: dict[type[ast.stmt], str] = {

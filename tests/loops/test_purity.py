@@ -97,6 +97,11 @@ BODIES = {
         GENERATED,
         [36],
     ),
+    "two targets": (
+        "for i in loop(times=2):\n    x[1] = x[2] = 5",
+        "line 7 is not a w << call statement",
+        [1, 5, 5],
+    ),
     "a break": (
         "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
         "    if (x + x).nvals:\n        break",
