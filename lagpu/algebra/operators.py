@@ -771,8 +771,9 @@ class Table(Namespace, Generic[Row]):
         return found[dtype[:-1].strip()] if bracket else found
 
     def lookup(self, op: Row | str) -> Row:
-        """Return `op` itself, or the row of this name."""
-        op = self[op] if isinstance(op, str) else op
+        """Return `op` itself, or the row of this name or text."""
+        if isinstance(op, str):
+            op = self[op] if op in self or op.isidentifier() else self.from_string(op)
         if isinstance(op, self.row):
             return op
         if type(op) is Parameterized:
