@@ -119,7 +119,7 @@ def test_a_text_stands_for_an_operator_in_a_call(backend):
     assert (v.reduce("+").new().value, v.reduce("*").new().value) == (3.0, 2.0)
     assert A.reduce_rowwise("+").new().isequal(v)
     assert v.vxm(A, "min.+").new().to_dict() == {0: 2.0, 1: 4.0}
-    with pytest.raises(UnknownOperator, match="monoid: there is no 'pluss'. The nearest"):
+    with pytest.raises(UnknownOperator, match=r"monoid: there is no 'pluss'. The nearest"):
         v.reduce("pluss")
 
 
