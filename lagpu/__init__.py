@@ -52,6 +52,7 @@ _INSTEAD = {
     "ss": "Only the cpu backend uses SuiteSparse. A.orientation, kernel= and policy= are "
     "what can be chosen here.",
     "MAX_SIZE": "The largest size is 2**60.",
+    "last_loop": "A.backend.last_loop is how the last loop on A's backend ran.",
     "dtypes": "The seven types are lagpu.BOOL, INT32, INT64, UINT32, UINT64, FP32 and FP64.",
 }
 

@@ -311,7 +311,8 @@ def _joined(
     _mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
-        f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)."
+        f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)"
+        f"{f', or u.reduce({op!r})' * isinstance(op, Monoid)}."
     )
 
 
@@ -770,8 +771,9 @@ class Table(Namespace, Generic[Row]):
         return found[dtype[:-1].strip()] if bracket else found
 
     def lookup(self, op: Row | str) -> Row:
-        """Return `op` itself, or the row of this name."""
-        op = self[op] if isinstance(op, str) else op
+        """Return `op` itself, or the row of this name or text."""
+        if isinstance(op, str):
+            op = self[op] if op in self or op.isidentifier() else self.from_string(op)
         if isinstance(op, self.row):
             return op
         if type(op) is Parameterized:

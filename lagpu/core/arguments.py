@@ -13,7 +13,7 @@ import numpy as np
 
 from lagpu import backends, errors
 from lagpu import operations as ops
-from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Parameterized, UnaryOp
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Parameterized, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
@@ -443,7 +443,7 @@ def binary_operator(op: Any) -> BinaryOp:
         return op
     if isinstance(op, Parameterized):
         op = op()
-    found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
+    found = op.op if isinstance(op, Monoid) else binary.lookup(op)
     if found.positional:
         raise errors.DomainMismatch(
             f"{found!r}: reads the indices of a product. Use it in a semiring."

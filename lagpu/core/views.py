@@ -306,15 +306,13 @@ def _require_indices(w: Any, indices: Any) -> None:
         )
     if is_operand(indices, 1):
         u = name_of(indices)
-        there, values = (f"{u}.to_coo()[{k}]" for k in (0, 1))
-        write = ""
+        to_write = f"{u}.to_coo()[0] for its indices, {u}.to_coo()[1] for its values"
         if w.ndim == 1:
-            there, values = f"{name}[{there}]", f"{name}[{values}]"
-            write = f"{name}({u}.S) << x to write where {u} has entries, "
-        raise DomainMismatch(
-            f"{name}[{u}]: a vector is not an index. "
-            f"Write {write}{there} for its indices, {values} for its values."
-        )
+            to_write = (
+                f"{name}({u}.S) << x to write where {u} has entries, {name}(binary.second) << "
+                f"semiring.any_second({u}.selection({w.size}) @ x) to write at its values"
+            )
+        raise DomainMismatch(f"{name}[{u}]: a vector is not an index. Write {to_write}.")
 
 
 def _two(A: Any, where: Any) -> tuple[Any, Any]:

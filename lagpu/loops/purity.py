@@ -29,6 +29,7 @@ from lagpu.operations import PURE
 _PURE = PURE | {"S", "V", "T", "new"}  # attributes and methods without side effects
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
+_UNKNOWN: Any = object()  # what a name means that leads to no object without running code
 _CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone
 VIEWS = (TransposedMatrix, SelectionMatrix)  # of a matrix or a vector that may have a name too
 _KNOWN = (
@@ -41,8 +42,9 @@ class Names(dict[str, set[str]]):
     """The names of a body, each once, with what it is there.
 
     That is a ``value``; a ``function`` that is called; an ``index``, which may be a list too; in
-    the ``test`` of an ``if``, where it must be a number, a word or None; or a number beside the
-    ``counter`` in arithmetic, where one of NumPy's would compute with the first value.
+    the ``test`` of an ``if``, where it must be a number, a word or None; a number beside the
+    ``counter`` in arithmetic, where one of NumPy's would compute with the first value; or an
+    object ``compared`` with the counter.
     """
 
     def add(self, name: str, what: str) -> None:
@@ -163,6 +165,8 @@ def _why_not(
         return f"{name} is a number of NumPy's in arithmetic with the counter"
     if "test" in uses and not isinstance(found, (*_NUMBERS, str, DType, type(None))):
         return f"an if tests {name}, which may change"
+    if "compared" in uses and not isinstance(found, (Vector, Matrix)):
+        return f"{name} is compared with the counter, and is neither a vector nor a matrix"
     if "function" in uses and isinstance(found, FunctionType):
         why = _why_impure(found, counter)
         return why and f"{name}(...) is called, and {why}"
@@ -227,18 +231,24 @@ def is_unbound(dotted: str, code: CodeType, local: dict[str, Any]) -> bool:
 
 
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
-    """Return the object of a dotted name; None if it is unknown or only running code finds it."""
+    """Return the object of a dotted name; `_UNKNOWN` if only running code finds it.
+
+    The sizes and the type of an object of lagpu are properties too, which no statement changes.
+    """
     if dotted in local:
         return local[dotted]
     first, *rest = dotted.split(".")
-    value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first))
+    value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first, _UNKNOWN))
     for name in rest:
         if isinstance(value, (Table, Operators, Selectors)):
-            return getattr(value, name) if name in value else None
+            return getattr(value, name) if name in value else _UNKNOWN
         attributes = getattr(value, "__dict__", {})
-        if name not in attributes or hasattr(type(value), name):  # a property could run any code
-            return None
-        value = attributes[name]
+        if type(value) in (Vector, Matrix, Scalar, *VIEWS) and name in _FIXED:
+            value = getattr(value, name, _UNKNOWN)
+        elif name not in attributes or hasattr(type(value), name):  # a property could run any code
+            return _UNKNOWN
+        else:
+            value = attributes[name]
     return value
 
 
@@ -267,7 +277,7 @@ def _read_function(code: CodeType) -> Names | str:
     (node,) = found
     body: Any = node.body
     if isinstance(node, ast.FunctionDef):
-        lines = [x for x in node.body if not (isinstance(x, ast.Expr) and _is_text(x.value))]
+        lines = node.body[ast.get_docstring(node) is not None :]
         body = lines[0].value if len(lines) == 1 and isinstance(lines[0], ast.Return) else None
     given = {x.arg for x in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     names = Names()
@@ -282,10 +292,6 @@ def _read_function(code: CodeType) -> Names | str:
         if names.pop(name) != {"value"} or "." in name:
             return f"it uses {name} as more than an operand"
     return names
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 @functools.lru_cache(maxsize=512)
@@ -350,7 +356,8 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
     advances = [_advance(x) if counter else ("", 0) for x in loop.body]
     place = next((k for k, (name, _) in enumerate(advances) if name == counter != ""), None)
     first, then = loop.body[:place], [] if place is None else loop.body[place + 1 :]
-    reads = [_has_name(part, counter) for part in (first, then)]
+    names_in = (map(ast.walk, part) for part in (first, then))
+    reads = [any(getattr(x, "id", None) == counter for y in part for x in y) for part in names_in]
     around, names, written = _function_around(loop, tree), Names(), dict[str, None]()
     if counter and (around is None or all(reads) or not _is_set_before(loop, around, counter)):
         return None
@@ -376,11 +383,6 @@ def _tested(test: Any) -> str:
         test = test.left if is_any else None
     is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
     return (_dotted(test.value) or "") if is_count else ""
-
-
-def _has_name(lines: Iterable[ast.stmt], name: str) -> bool:
-    """Whether lines have a name."""
-    return any(isinstance(x, ast.Name) and x.id == name for y in lines for x in ast.walk(y))
 
 
 def _is_set_before(loop: ast.While, around: ast.AST, name: str) -> bool:
@@ -454,7 +456,8 @@ def _function_around(loop: ast.stmt, tree: ast.Module) -> ast.AST | None:
 def _nodes_that_see(targets: tuple[str, ...], around: ast.AST, code: CodeType) -> list[ast.AST]:
     """Return the nodes of a function that may read its variables.
 
-    A function inside reads them only if the compiler has made cells of them.
+    A function inside reads them only if the compiler has made cells of them, and a comprehension
+    over variables of these names reads its own.
     """
     found: list[ast.AST] = [around]
     shared = not set(targets).isdisjoint(code.co_cellvars)
@@ -463,11 +466,16 @@ def _nodes_that_see(targets: tuple[str, ...], around: ast.AST, code: CodeType) -
         if node is not around and not shared and isinstance(node, _FUNCTIONS):
             body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
             parts = [x for x in parts if x not in body]
+        if isinstance(node, _COMPREHENSIONS):
+            assigned = (x for g in node.generators for x in ast.walk(g.target))
+            own = {x.id for x in assigned if isinstance(x, ast.Name)}
+            parts = [node.generators[0].iter] if own.issuperset(targets) else parts
         found += parts
     return found
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _require_unread(
@@ -533,19 +541,13 @@ def _check_lines(
         if isinstance(line, ast.Pass):
             continue
         if isinstance(line, ast.If):
+            both = [_check_lines(x, counter, names, written) for x in (line.body, line.orelse)]
             _visit_test(line.test, counter, names)
-            test = compile(ast.Expression(line.test), "<test of an if>", "eval")
-            both = line.body, line.orelse
-            found.append((test, *(_check_lines(x, counter, names, written) for x in both)))
+            found.append((compile(ast.Expression(line.test), "<an if>", "eval"), *both))
             continue
-        left: ast.expr
-        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
-            if not isinstance(line.op, _INPLACE):
-                raise Impure(f"line {line.lineno} is not a w << call statement")
-            written[line.target.id] = None
-            left, right = line.target, line.value
-        else:
-            left, right = _sides(line)
+        left, right = _sides(line)
+        if isinstance(line, ast.AugAssign):
+            written[left.id] = None  # type: ignore[attr-defined]
         _visit(left, counter, names)
         _visit(right, counter, names, True)
         found.append(1)
@@ -563,8 +565,6 @@ def _visit_test(node: ast.expr, counter: str, names: Names) -> None:
             parts = [x for x in parts if isinstance(x, ast.Name) and x.id == counter]
     elif isinstance(node, ast.BoolOp | ast.BinOp | ast.UnaryOp):
         parts = _parts(node)
-    elif isinstance(node, ast.Attribute) and node.attr in _FIXED and _dotted(node.value):
-        names.add(_dotted(node.value) or "", "value")
     elif dotted is not None and dotted != counter:
         names.add(dotted, "test")
     elif not isinstance(node, ast.Constant):
@@ -581,19 +581,30 @@ _FIXED = ("nrows", "ncols", "size", "dtype", "ndim")  # of an object
 
 
 def _sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
-    """Return the two sides of ``w << call``, or of ``w[i] = call``; raise `Impure` for others."""
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
-        (target,) = statement.targets
-        return target, statement.value
-    shift = statement.value if isinstance(statement, ast.Expr) else None
-    if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
-        raise Impure(f"line {statement.lineno} is not a w << call statement")
-    return shift.left, shift.right
+    """Return the sides of ``w << call``, ``w += call`` or ``w[i] = call``, or raise `Impure`."""
+    match statement:
+        case ast.AugAssign(ast.Name() as w, op, call) if isinstance(op, _INPLACE):
+            return w, call
+        case ast.Assign([ast.Subscript() as w], call):
+            return w, call
+        case ast.Expr(ast.BinOp(w, ast.LShift(), call)):
+            return w, call
+    hint = _INSTEAD.get(type(statement), "")
+    raise Impure(f"line {statement.lineno} is not a w << call statement{hint}")
+
+
+_INSTEAD: dict[type[ast.stmt], str] = {
+    ast.Assign: "; make objects before the loop, and write them with <<",
+    ast.Break: "; with loop(until=s) a scalar ends the loop",
+    ast.For: "; of nested loops the inner one may be one kernel",
+}
 
 
 def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
     """Collect the names of an index: a number, a name, a slice, or several of these."""
-    if isinstance(node, ast.Name) and node.id != counter:
+    if isinstance(node, ast.Name):
+        if node.id == counter:
+            raise Impure(f"line {node.lineno} has the counter {counter} as an index")
         names.add(node.id, "index")
     elif isinstance(node, ast.UnaryOp | ast.Slice | ast.Tuple | ast.List):
         for part in _parts(node):
@@ -643,19 +654,33 @@ def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> Non
     elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.LShift | ast.RShift):
         parts = [node.left, node.right]
         if isinstance(node.op, _ARITHMETIC):
-            counts = any(isinstance(x, ast.Name) and x.id == counter for x in ast.walk(node))
-            for name in map(_dotted, parts) if counts else ():
-                if name and name != counter:
+            operands = _operands(node)
+            for name in operands if counter in operands else ():
+                if name != counter:
                     names.add(name, "counter")
         else:
             may = isinstance(node.op, ast.MatMult)  # of objects, which refuse a number
+    elif isinstance(node, ast.IfExp):
+        _visit_test(node.test, counter, names)
+        parts = [node.body, node.orelse]
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _ORDER):
         parts, may = [node.left, *node.comparators], False
+        for side, other in zip(parts, map(_dotted, parts[::-1]), strict=True):
+            if counter in _operands(side) and other not in (None, counter):
+                names.add(other or "", "compared")
+                may = True
     else:
         kind = _KINDS.get(type(node), "an expression")
         raise Impure(f"line {node.lineno} has {kind} that is not a lagpu call")
     for part in parts:
         _visit(part, counter, names, may)
+
+
+def _operands(node: ast.expr) -> list[str]:
+    """Return the dotted names that arithmetic has as operands."""
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.IfExp):
+        return [name for part in _parts(node) for name in _operands(part)]
+    return list(filter(None, [_dotted(node)]))
 
 
 _TAKES_NUMBERS = ("apply", "select", "ewise_union")  # methods that may be given the counter
@@ -669,8 +694,7 @@ _INPLACE = (
 # Names of expressions in messages.
 _KINDS: dict[type[ast.expr], str] = {
     ast.BinOp: "arithmetic", ast.BoolOp: "a Boolean expression", ast.Compare: "a comparison",
-    ast.IfExp: "a conditional expression", ast.Lambda: "a lambda",
-    ast.NamedExpr: "an assignment expression", ast.UnaryOp: "arithmetic",
+    ast.Lambda: "a lambda", ast.NamedExpr: "an assignment expression", ast.UnaryOp: "arithmetic",
 }  # fmt: skip
 
 

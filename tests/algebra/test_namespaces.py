@@ -112,6 +112,17 @@ def test_an_operator_of_a_text(table, text, found):
     assert table.from_string(text) is found
 
 
+def test_a_text_stands_for_an_operator_in_a_call(backend):
+    """As in python-graphblas: a sign of a sum, and two of a product."""
+    v = lagpu.Vector.from_coo([0, 1], [1.0, 2.0], size=2, backend=backend)
+    A = v.diag()
+    assert (v.reduce("+").new().value, v.reduce("*").new().value) == (3.0, 2.0)
+    assert A.reduce_rowwise("+").new().isequal(v)
+    assert v.vxm(A, "min.+").new().to_dict() == {0: 2.0, 1: 4.0}
+    with pytest.raises(UnknownOperator, match=r"monoid: there is no 'pluss'. The nearest"):
+        v.reduce("pluss")
+
+
 def test_a_percent_sign_has_the_sign_of_the_divisor(backend):
     """As in Python: -5 % 3 is 1; of IEEE's `remainder` 5 % 3 would be -1."""
     assert binary.from_string("%") is binary.mod
@@ -139,7 +150,7 @@ def test_names_of_the_package():
     }
     assert lagpu.exceptions.DomainMismatch is lagpu.errors.DomainMismatch
     assert lagpu.io.read is not None
-    for name in ("Recorder", "init", "config", "backend", "ss", "MAX_SIZE", "dtypes"):
+    for name in ("Recorder", "init", "config", "backend", "ss", "MAX_SIZE", "dtypes", "last_loop"):
         if name not in vars(lagpu):  # an import of the module sets some
             with pytest.raises(AttributeError, match=rf"there is no '{name}'\. \w"):
                 getattr(lagpu, name)

@@ -122,7 +122,7 @@ def test_what_is_no_product(q, r, A):
             "takes one product, not 2 operands. Write any_pair(q @ A)",
         ),
         (lambda: np.ones(3) @ A, "ndarray is neither a Vector nor a Matrix"),
-        (lambda: monoid.plus(q), "Write monoid.plus(u | v), monoid.plus(u & v) or binary.plus(u, "),
+        (lambda: monoid.plus(q), "(u & v) or binary.plus(u, 3), or u.reduce(monoid.plus)."),
         (
             lambda: q.ewise_add(3, "plus"),
             "int is not a Vector. With a number, write q.apply(op, x)",

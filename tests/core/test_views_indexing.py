@@ -59,6 +59,7 @@ def test_masks_and_vectors_are_no_index(v, A):
         (lambda: A[A.S], r"a mask is not an index\. Write A\(A\.S\) << x to write there"),
         (lambda: A[v.S, 0], r"a mask is not an index\. Give integers"),
         (lambda: v[v] << 1, r"a vector is not an index\. Write v\(v\.S\) << x"),
+        (lambda: v[v] << 1, r"v\(binary.second\) << semiring.any_second\(v.selection\(3\) @ x\)"),
         (lambda: A[v, 0], r"a vector is not an index\. Write v\.to_coo\(\)\[0\] for its indices"),
         (lambda: A[0, v], r"a vector is not an index"),
     ):

@@ -69,7 +69,7 @@ BODIES = {
     ),
     "a new vector": (
         "for i in loop(times=2):\n    y = semiring.plus_times(x @ A).new()\n    x << y",
-        "is not a w << call statement",
+        "line 7 is not a w << call statement; make objects before the loop",
         [4],
     ),
     "new inside a statement": (
@@ -79,13 +79,39 @@ BODIES = {
     ),
     "a branch on a value": (
         "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
-        "line 7 reads a value on the host",
+        "an if tests x.nvals, which may change",
         [4],
     ),
     "a branch inside an expression": (
         "for i in loop(times=2):\n    x << semiring.plus_times((x if i else x) @ A)",
-        "a conditional expression",
+        "line 7 tests what may change",
         [4],
+    ),
+    "a choice that is always the same": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A if A.nrows > 5 else A @ x)",
+        GENERATED,
+        [4],
+    ),
+    "the size of an object": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A) * A.nrows",
+        GENERATED,
+        [36],
+    ),
+    "two targets": (
+        "for i in loop(times=2):\n    x[1] = x[2] = 5",
+        "line 7 is not a w << call statement",
+        [1, 5, 5],
+    ),
+    "a break": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "    if (x + x).nvals:\n        break",
+        "line 9 is not a w << call statement; with loop(until=s) a scalar ends the loop",
+        [2],
+    ),
+    "the counter as an index": (
+        "for i in loop(times=2):\n    x[i] << 5",
+        "line 7 has the counter i as an index",
+        [5, 5],
     ),
     "a walrus": (
         "for i in loop(times=2):\n    x << (y := semiring.plus_times(x @ A))",
@@ -278,6 +304,8 @@ AROUND = {  # text with LOOP, and whether the counter is read
     "a closure": ("g = lambda: c\nLOOP\nreturn g()", "reads the counter c"),
     "a default": ("LOOP\ng = lambda x=c: x\nreturn g()", "reads the counter c"),
     "a comprehension": ("LOOP\nreturn [x for x in range(c)]", "reads the counter c"),
+    "the variable of a comprehension": ("LOOP\nreturn {c: 1 for c in range(3) if c}", None),
+    "the range of a comprehension": ("LOOP\nreturn [c for c in range(c)]", "reads the counter c"),
     "a closure of the inner function": (
         "def inner():\n    LOOP\n    return lambda: c\nreturn inner()()",
         "reads the counter c",
@@ -367,6 +395,29 @@ def test_a_property_that_hides_an_attribute_runs_each_time(place):
     of_a_property(held, Vector.from_coo([1], True, size=3, backend=place))
     assert held.asked == 3
     assert place.last_loop == "eager: held.x is neither a lagpu object nor a number"
+
+
+def under_a_property(held, one):
+    for _ in loop(times=3):
+        if held.flips:
+            one << one + 1
+        one << one + 10
+
+
+class Flipping:
+    asked = 0
+
+    @property
+    def flips(self):
+        self.asked += 1
+        return self.asked == 2
+
+
+def test_a_property_that_an_if_tests_is_read_once_an_iteration(place):
+    held, one = Flipping(), Vector.from_coo([1], 0, INT64, size=3, backend=place)
+    under_a_property(held, one)
+    assert (held.asked, one.get(1)) == (3, 31)
+    assert place.last_loop == "eager: an if tests held.flips, which may change"
 
 
 class Counting(Vector):

@@ -326,10 +326,25 @@ def outside(p, x, y):
         p << p + 3
 
 
+# ---- vectors beside the counter
+
+
+def compared(A):
+    """A number of each iteration kept, and the levels of a search tested."""
+    x, at, s = full(A), Vector.from_dense(np.arange(3), like=A), Scalar(FP64)
+    sums, late = Vector(FP64, 3, like=A), Vector(BOOL, A.nrows, like=A)
+    for k in loop(times=3):
+        x << semiring.plus_times(x @ A) / A.nrows
+        s << x.reduce("plus")
+        sums((at == k).V) << s
+        late << (k + 1 < x)
+    return x, s, sums, late
+
+
 BODIES = (
     *(root, empties, integers, swapped, close, never_bounded, target, settled),
     *(next_level, heat, counted, of_small_floats, branches, other_branches),
-    *(elements, held_elements, deleting, means, jumping, gathers),
+    *(elements, held_elements, deleting, means, jumping, gathers, compared),
 )
 
 
@@ -368,6 +383,20 @@ def of_numpy(A):
     x, h = full(A), np.float64(0.5)
     for k in loop(times=3):
         x << x * (h * k + 1)
+    return (x,)
+
+
+def of_numpy_in_parentheses(A):
+    x, h = full(A), np.float64(0.5)
+    for k in loop(times=3):
+        x << x * (-h * (k + 1))
+    return (x,)
+
+
+def compares_numbers(A):
+    x, n = full(A), 2
+    for k in loop(times=3):
+        x << x + (n > k)
     return (x,)
 
 
@@ -440,6 +469,8 @@ REFUSED = {
     too_large: "what it computes with the counter may not fit INT32",
     halves: "what it computes with the counter may raise an error",
     of_numpy: "h is a number of NumPy's in arithmetic with the counter",
+    of_numpy_in_parentheses: "h is a number of NumPy's in arithmetic with the counter",
+    compares_numbers: "n is compared with the counter, and is neither a vector nor a matrix",
     tests_counter: "tests what may change",
     tests_scalar: "an if tests s, which may change",
     notes: r"step\(\.\.\.\) is called, and it is more than one return",

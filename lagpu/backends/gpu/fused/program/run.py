@@ -271,7 +271,6 @@ class GeneratedLoop(KernelLoop):
 
 # ----------------------------------------------------------------------------- over matrices
 _OF_MATRICES = (ops.Multiply, ops.Ewise, ops.Apply, ops.Select, ops.Assign, ops.AssignScalar)
-_NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
 
 
 class OnEntries(NamedTuple):
@@ -296,9 +295,7 @@ def on_entries(
     """Return statements on entries, or why none; `shape` is of all but the matrices of products."""
     why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
     all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
-    if not why and not all(A.may_be_bitmap for A in all_read):
-        why = _NO_BITMAP
-    if why:
+    if why := why or why_no_bitmap(all_read):
         return Rejection(why)
     written = distinct(s.out for s in statements)
     bitmaps = {id(C): C.own_bitmap(counters) for C in written}
@@ -307,6 +304,13 @@ def on_entries(
             bitmaps[id(A)] = A.bitmap(counters)
     entries = {of: made.entries for of, made in bitmaps.items()}
     return OnEntries([_on_entries(s, entries) for s in statements], written, bitmaps)
+
+
+def why_no_bitmap(matrices: Sequence[MatrixHandle]) -> str:
+    """Return why one of them cannot be a bitmap matrix, or an empty string."""
+    shapes = (A.shape for A in matrices if not A.may_be_bitmap)
+    what = "cannot be a bitmap matrix; take fewer rows at a time, at most half as many as columns"
+    return next((f"a matrix of shape {shape} {what}" for shape in shapes), "")
 
 
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:

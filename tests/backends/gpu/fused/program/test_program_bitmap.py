@@ -165,7 +165,7 @@ def test_the_columns_alone(backend):
         (bitmap_loops.by_places, "select reads row or column indices"),
         (bitmap_loops.turned, "writes the matrix of a product"),
         (bitmap_loops.writes_its_matrix, "writes the matrix of a product"),
-        (bitmap_loops.all_large, "not a bitmap matrix"),
+        (bitmap_loops.all_large, "cannot be a bitmap matrix; take fewer rows at a time"),
     ],
 )
 def test_what_is_no_program(backend, loop, why):
