@@ -108,7 +108,7 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
     order, parents, _ = visited(G, [start], depth_limit)
-    nodes = G.nodes
+    nodes = G.names
     ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
     return [(nodes[u], nodes[v]) for u, v in ends]
 
@@ -127,7 +127,7 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     starts = [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first]
     order, _, levels = visited(G, starts)
     cuts = np.flatnonzero(np.diff(levels[order])) + 1
-    nodes = G.nodes
+    nodes = G.names
     return iter([[nodes[v] for v in part.tolist()] for part in np.split(order, cuts) if part.size])
 
 
@@ -194,7 +194,7 @@ def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]
         path = algorithms.shortest_path(G.matrix(), start, end)
     except NoPath as error:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
-    return [G.nodes[v] for v in path]
+    return [G.names[v] for v in path]
 
 
 @answers(quick=True)
@@ -263,7 +263,7 @@ def _distances(
 
 def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> dict[Any, Any]:
     found = G.named(distances.tolist(), reached.tolist())
-    return found | {G.nodes[v]: 0 for v in starts}
+    return found | {G.names[v]: 0 for v in starts}
 
 
 def _routes(
@@ -300,7 +300,7 @@ def _followed(
     G: Graph, starts: list[int], order: Array, parents: Array, *, back: bool = False
 ) -> dict[Any, list[Any]]:
     """Return the nodes of the path to each vertex, or back; the first ones come first in order."""
-    nodes, rest = G.nodes, order[len(starts) :]
+    nodes, rest = G.names, order[len(starts) :]
     found = {nodes[v]: [nodes[v]] for v in starts}
     for v, parent in zip(rest.tolist(), parents[rest].tolist(), strict=True):
         before = found[nodes[parent]]
