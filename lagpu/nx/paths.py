@@ -39,14 +39,9 @@ def _steps(limit: Any) -> int | None:
     return max(0, found)
 
 
-def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False) -> Array:
+def levels_from(G: Graph, source: int, *, back: bool = False) -> Array:
     """Return the distance of each vertex from a source, (n,), -1 if not reached."""
-    A, most = G.matrix(back=back), _steps(limit)
-    if most is None:
-        found = algorithms.bfs_levels(A, source)
-    else:
-        found = algorithms.neighborhood(A, source, most)
-    return found.to_dense(-1)
+    return algorithms.bfs_levels(G.matrix(back=back), source).to_dense(-1)
 
 
 def visited(
@@ -118,7 +113,10 @@ def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterato
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-by_text("bfs_tree", "bfs_predecessors", "bfs_successors", quick=True)
+by_text(
+    *("bfs_tree", "bfs_predecessors", "bfs_successors", "descendants_at_distance", "has_path"),
+    quick=True,
+)
 
 
 @answers(quick=True, iterator=True)
@@ -129,12 +127,6 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     cuts = np.flatnonzero(np.diff(levels[order])) + 1
     nodes = G.names
     return iter([[nodes[v] for v in part.tolist()] for part in np.split(order, cuts) if part.size])
-
-
-@answers(quick=True)
-def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
-    start = require(G, source, _UNKNOWN, nx.NetworkXError)
-    return G.where((distance >= 0) & (levels_from(G, start, distance) == distance))
 
 
 @answers(quick=True)
@@ -195,13 +187,6 @@ def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]
     except NoPath as error:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
     return [G.names[v] for v in path]
-
-
-@answers(quick=True)
-def has_path(G: Graph, source: Any, target: Any) -> bool:
-    start = require(G, source, "Source {} is not in G")
-    end = require(G, target, "Target {} is not in G")
-    return algorithms.has_path(G.matrix(), start, end)
 
 
 @answers(method=(None, "unweighted"), text=("method", "weight"))

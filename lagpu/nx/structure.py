@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
@@ -229,8 +229,8 @@ def color(G: Graph) -> dict[Any, int]:
 by_text("sets", by_level=True, quick=True)
 
 
-def _generations(G: Graph) -> list[list[Any]]:
-    """Return the nodes of each generation, or raise as NetworkX does."""
+@answers(by_level=True, quick=True, iterator=True)
+def topological_generations(G: Graph) -> Iterator[list[Any]]:
     if not G.is_directed():
         raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
     try:
@@ -239,29 +239,11 @@ def _generations(G: Graph) -> list[list[Any]]:
         raise nx.NetworkXUnfeasible(
             "Graph contains a cycle or graph changed during iteration"
         ) from error
-    nodes = G.names
-    return [[nodes[v] for v in part.tolist()] for part in generations(*G.along(), levels)]
+    parts = generations(*G.along(), levels)
+    return iter([[G.names[v] for v in part.tolist()] for part in parts])
 
 
-@answers(by_level=True, quick=True, iterator=True)
-def topological_generations(G: Graph) -> Iterator[list[Any]]:
-    return iter(_generations(G))
-
-
-@answers(by_level=True, quick=True, iterator=True)
-def topological_sort(G: Graph) -> Iterator[Any]:
-    return itertools.chain.from_iterable(_generations(G))
-
-
-@answers(by_level=True, quick=True)
-def is_directed_acyclic_graph(G: Graph) -> bool:
-    if not G.is_directed():
-        return False
-    try:
-        algorithms.topological_levels(G.matrix())
-    except CycleFound:
-        return False
-    return True
+by_text("is_directed_acyclic_graph", "topological_sort", by_level=True, quick=True)
 
 
 @answers(not_for=("directed",))
@@ -487,24 +469,13 @@ def diameter(G: Graph, usebounds: bool) -> int:
 
 
 @answers(text=("e", "weight"))
-def radius(G: Graph, usebounds: bool) -> int:
-    return int(min(eccentricity(G).values()))
-
-
-@answers(text=("e", "weight"))
 def center(G: Graph, usebounds: bool) -> list[Any]:
-    return _extreme(G, min)
-
-
-@answers(text=("e", "weight"))
-def periphery(G: Graph, usebounds: bool) -> list[Any]:
-    return _extreme(G, max)
-
-
-def _extreme(G: Graph, extreme: Callable[[Iterable[int]], int]) -> list[Any]:
     found = eccentricity(G)
-    wanted = extreme(found.values())
-    return [node for node, value in found.items() if value == wanted]
+    least = min(found.values())
+    return [node for node, value in found.items() if value == least]
+
+
+by_text("periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
