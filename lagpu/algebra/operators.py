@@ -18,7 +18,6 @@ import numpy as np
 
 from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
 from lagpu.errors import DomainMismatch, InvalidValue, NameTaken, NoDomain, UnknownOperator
-from lagpu.host import display
 
 
 class _Described:
@@ -167,12 +166,6 @@ class _Algebra:
         """Return the distinct descriptions of the types that the operator takes."""
         return ", ".join(dict.fromkeys(map(describe, self.types)))
 
-    def _facts(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return display.facts_html(f"{self!r}: {type(self).__name__}", **self._facts())
-
     def __getitem__(self, dtype: Any) -> Self:
         """Return this operator with its domain forced to `dtype`."""
         return self._forced(lookup(dtype))
@@ -241,17 +234,9 @@ class Operator(_Algebra):
         """The function of a user's operator, by its name in python-graphblas."""
         return self.numpy
 
-    def listed(self) -> tuple[str, str, str]:
-        """Return (name, formula, types) for a table of operators."""
-        return self.name, self.formula, self._types_shown()
-
     def described(self) -> list[str]:
         """Return the paragraphs of this operator's docstring."""
         return [f"{self!r}: z = {self.formula}.", f"Operands -> result: {self._types_shown()}."]
-
-    def _facts(self) -> dict[str, Any]:
-        facts = {"operands -> result": self._types_shown()}
-        return facts | {"C++": self.body} if self.body else facts
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
     def _types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
@@ -426,10 +411,6 @@ class Monoid(_Algebra):
         """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
         return _joined(self, self.op, operands, defaults, sys._getframe(1))
 
-    def listed(self) -> tuple[str, str, str]:
-        """Return (name, formula, types) for a table of operators."""
-        return self.name, self.op.formula, self._by_type(lambda t: str(self.types[t]))
-
     def described(self) -> list[str]:
         """Return the paragraphs of this monoid's docstring."""
         found = [
@@ -444,12 +425,6 @@ class Monoid(_Algebra):
 
     def _values(self, value: Callable[[DType], Any]) -> str:
         return self._by_type(lambda t: f"{self.types[t]}: {value(self.types[t])}")
-
-    def _facts(self) -> dict[str, Any]:
-        ends = "every value" if self.has_any_terminal else "none"
-        if self.terminal is not None:
-            ends = self._values(self.terminal)
-        return {"operator": self.op, "identity": self._values(self.identity), "terminal": ends}
 
     def _with_domain(self, dtype: DType) -> Self:
         return dataclasses.replace(self, op=self.op[dtype])
@@ -516,10 +491,6 @@ class Semiring(_Algebra):
         """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
-    def listed(self) -> tuple[str, str, str]:
-        """Return (name, sum and product, types) for a table of operators."""
-        return self.name, f"{self.monoid!r} of {self.multiply!r}", self._types_shown()
-
     def described(self) -> list[str]:
         """Return the paragraphs of this semiring's docstring."""
         return [
@@ -529,14 +500,6 @@ class Semiring(_Algebra):
             f"Operands -> result: {self._types_shown()}.",
             f"Write w << {self!r}(u @ A), {self!r}(A @ u) or {self!r}(A @ B).",
         ]
-
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
-            "⊕": self.monoid,
-            "⊗": self.multiply,
-            "operands -> result": self._types_shown(),
-        }
 
     def __call__(self, product: _Product[Result], *more: Any, **options: Any) -> Result:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
@@ -728,12 +691,6 @@ class Table(Namespace, Generic[Row]):
 
     def __repr__(self) -> str:
         return f"{self.kind}: {len(self)} operators, {', '.join(self._rows)}"
-
-    def _repr_html_(self) -> str:
-        rows = [op.listed() for op in self._rows.values()]
-        return display.listing_html(
-            f"{self.kind}: {len(self)} operators", ("name", "value", "operands -> result"), rows
-        )
 
     def __contains__(self, name: str) -> bool:
         return name in self._rows or name in self._paths

@@ -149,26 +149,6 @@ def count_weighted_paths(A: Matrix, source: int) -> tuple[Matrix, Vector, Vector
     return T, levels, paths
 
 
-def weighted_dependencies(
-    T: Matrix, levels: Vector, paths: Vector, targets: list[int] | None = None
-) -> Vector:
-    """Do as `dependencies` for the results of `count_weighted_paths`."""
-    delta, share, pulled = (
-        Vector(FP64, paths.size, like=T, name=name) for name in ("delta", "share", "pulled")
-    )
-    delta(paths.S) << 0
-    ends, some = delta if targets is None else reached(targets, paths), targets is not None
-    for here, _ in sweep(levels):
-        if some:
-            share(here.S, replace=True) << delta.ewise_mult(ends, binary.plus)
-        else:
-            share(here.S, replace=True) << delta.apply(binary.plus, right=1)
-        share(here.S) << share.ewise_mult(paths, binary.truediv)
-        pulled << semiring.plus_first(share @ T.T)
-        delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
-    return delta
-
-
 def require_above_0(A: Matrix) -> Matrix:
     """Return the lengths of the edges of `A`, or raise unless all are above 0."""
     least = A.reduce("min").new().value
@@ -182,14 +162,15 @@ def require_above_0(A: Matrix) -> Matrix:
 
 def dependencies(
     A: Matrix, levels: Any, paths: Any, held: Matrix | None = None,
-    targets: list[int] | None = None,
+    targets: list[int] | None = None, skips: bool = False,
 ) -> Any:  # fmt: skip
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
     source itself it is the number of vertices that the source reaches. A diagonal matrix `held`
     counts the other vertices that are folded into each vertex: they are targets too, and the result
-    for v includes those that are folded into v. Only t in `targets` count.
+    for v includes those that are folded into v. Only t in `targets` count. `skips`: all edges are
+    on shortest paths, and one may skip levels, as in the results of `count_weighted_paths`.
     """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
@@ -204,7 +185,10 @@ def dependencies(
         else:
             share(here.S, replace=True) << delta.apply(binary.plus, right=1)
         share(here.S) << share.ewise_mult(paths, binary.truediv)
-        pulled(above.S, replace=True) << semiring.plus_first(share @ A.T)
+        if skips:
+            pulled << semiring.plus_first(share @ A.T)
+        else:
+            pulled(above.S, replace=True) << semiring.plus_first(share @ A.T)
         delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
     return delta
 
@@ -549,7 +533,7 @@ def _weighted_sum(
     total = Vector.from_scalar(0, A.nrows, FP64, like=A, name="total")
     for source in sources:
         T, levels, paths = count_weighted_paths(A, source)
-        delta = weighted_dependencies(T, levels, paths, targets)
+        delta = dependencies(T, levels, paths, targets=targets, skips=True)
         _count_ends(delta, levels, endpoints, targets)
         total(accum=binary.plus) << delta
     return total
@@ -728,7 +712,7 @@ def edge_betweenness_centrality(
     for source in progress.over(chosen, "edge betweenness"):
         if weight:
             T, levels, paths = count_weighted_paths(A, source)
-            share = _shares(weighted_dependencies(T, levels, paths, ends), paths, ends)
+            share = _shares(dependencies(T, levels, paths, None, ends, skips=True), paths, ends)
             flow(T.S, accum=binary.plus) << paths.outer(share, "times")
             continue
         levels, paths = count_paths(A, [source])

@@ -283,8 +283,6 @@ class Call(Unassigned, Expression):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    _repr_html_ = display.call_html
-
     def _output(self, value: Any) -> str:
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
         return f"Write {w} << call, with the output on the left."
@@ -506,8 +504,6 @@ class Updater(Unassigned, NoArithmetic):
 
     def __repr__(self) -> str:
         return format_as_written(self.formula)
-
-    _repr_html_ = display.updater_html
 
     __hash__ = object.__hash__
 

@@ -18,7 +18,6 @@ from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Unassigned
 from lagpu.core.hints import NoTruth, is_operand, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.host import display
 from lagpu.host.source import author
 from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product, new
 
@@ -101,8 +100,6 @@ class Pair(Unassigned, Expression):
 
     def __repr__(self) -> str:
         return expr.format_as_written(self.formula)
-
-    _repr_html_ = display.pair_html
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if getattr(value, "ndim", 0) else "w"

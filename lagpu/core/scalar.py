@@ -283,10 +283,6 @@ class Scalar(NoArithmetic):
     def __repr__(self) -> str:
         return f"Scalar({self.dtype}, {self.value})"
 
-    def _repr_html_(self) -> str:
-        value = "empty" if self.is_empty else str(self.value)
-        return display.facts_html(f"{display.own_name(self)}: Scalar({self.dtype})", value=value)
-
 
 def _computed(operation: Any, dtype: DType) -> Call:
     """Return what an operation makes of scalars: a number, unless one of them waits for its own."""

@@ -57,9 +57,6 @@ class IndexExpr(Expression):
         indices = self.indices if self.of.ndim == 2 else (self.indices,)
         return f"{name_of(self.of)}[{', '.join(map(_format_index, indices))}]"
 
-    def _repr_html_(self) -> str:
-        return display.part_html(self, self.of)
-
     def call(self) -> Call:
         """Return the deferred extraction of one entry, a row, a column or a smaller object."""
         x, indices = self.of, self.indices

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 FEW = 8  # rows, columns, and entries of a vector that are shown
@@ -22,7 +22,6 @@ _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
 _INDEX = "color:gray;font-weight:normal;text-align:center;padding:1px 6px;border:none"
 _REST = f'style="{_CELL}none;color:gray">'
-_FACT = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
 _NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)">·</td>'
 
 
@@ -193,7 +192,6 @@ def matrix_html(A: Any) -> str:
     return _object_html(A, _preview(A), shown)
 
 
-# ---- masks, calls, operators
 def mask_html(m: Any) -> str:
     """Return a mask as HTML: where it lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
@@ -203,61 +201,6 @@ def mask_html(m: Any) -> str:
         where = "no entry, or a zero" if m.complement else "an entry that is not zero"
     title = f"{m!r}: Mask, lets through where {own_name(m.vector)} has {where}"
     return f"<div>{_title(title)}{shown}</div>"
-
-
-def pair_html(pair: Any) -> str:
-    """Return two operands without an operator as HTML: operands, and the call to write."""
-    state = f"no {pair.wanted} yet: write {pair.example}"
-    title = f"{type(pair).__name__}: {pair!r}"
-    return facts_html(title, left=_operand(pair.left), right=_operand(pair.right), state=state)
-
-
-def _operand(x: Any) -> str:
-    return f"{type(x).__name__}, {x.dtype}, {_shape(x)}"
-
-
-def updater_html(to: Any) -> str:
-    """Return an updater as HTML, without writing its output."""
-    state = f"nothing is written yet: write {to!r} << call"
-    return facts_html(f"Updater: {to!r}", output=_operand(to.out), state=state)
-
-
-def part_html(part: Any, x: Any) -> str:
-    """Return an expression ``x[...]`` as HTML, without reading that part of `x`."""
-    title = f"{type(part).__name__}: {part!r}"
-    return facts_html(title, of=_operand(x), state=f"not read: {part._hint}")
-
-
-def call_html(call: Any) -> str:
-    """Return a deferred call as HTML, without computing it."""
-    facts = {"result": f"{call.dtype}, {_shape(call) or 'scalar'}", "operation": call.method}
-    facts |= {"backend": getattr(call.backend, "name", "host")}
-    state = "deferred: assign it with w << call, or use call.new()"
-    return facts_html(f"Call: {call!r}", **facts, state=state)
-
-
-def facts_html(title: str, /, **facts: Any) -> str:
-    """Return a title and a table of names and facts as HTML."""
-    head = f'<th style="{_FACT};color:gray;white-space:nowrap">'
-    pairs = ((_typeset(name), _fact(_typeset(str(fact)))) for name, fact in facts.items())
-    return f"<div>{_title(title)}{_table([f'<tr>{head}{x}</th>{y}</tr>' for x, y in pairs])}</div>"
-
-
-def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a title and a table of texts as HTML, each row led by its name in code."""
-    lines = [_row(f'<th style="{_FACT};color:gray">{_typeset(name)}</th>' for name in columns)]
-    for name, *facts in rows:
-        lines.append(_row([_fact(_title(name)), *(_fact(_typeset(fact)) for fact in facts)]))
-    return f"<div>{_title(title)}{_table(lines)}</div>"
-
-
-def _fact(shown: str) -> str:
-    return f'<td style="{_FACT}">{shown}</td>'
-
-
-def _typeset(text: str) -> str:
-    """Return a text as HTML; ``->`` becomes an arrow without a line break beside it."""
-    return html.escape(text).replace(" -&gt; ", "&nbsp;→&nbsp;")
 
 
 def _title(text: str) -> str:

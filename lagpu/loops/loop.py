@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -31,68 +30,24 @@ from lagpu.operations import Statement, Statements
 T = TypeVar("T")
 
 
-def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    function = getattr(operator, name)
-    if reflected:
-        return lambda self, other: function(other, self._number())
-    return lambda self, other: function(self._number(), other)
-
-
-class LastCount:
-    """A whole number that is fetched at its first use; it computes as an int does."""
-
-    __slots__ = ("_fetch", "_known")
-    __array_ufunc__ = None  # NumPy defers to our operators
-
-    def __init__(self, fetch: Callable[[], int]) -> None:
-        self._fetch: Callable[[], int] | None = fetch
-        self._known = 0
-
-    def _number(self) -> int:
-        if self._fetch is not None:
-            self._known, self._fetch = int(self._fetch()), None
-        return self._known
-
-    def __repr__(self) -> str:
-        return repr(self._number())
-
-    def __format__(self, spec: str) -> str:
-        return format(self._number(), spec)
-
-    def __hash__(self) -> int:
-        return hash(self._number())
-
-    def __bool__(self) -> bool:
-        return bool(self._number())
-
-    def __float__(self) -> float:
-        return float(self._number())
-
-    __int__ = __index__ = __trunc__ = _number
-    __add__, __radd__ = _two("add"), _two("add", True)
-    __sub__, __rsub__ = _two("sub"), _two("sub", True)
-    __mul__, __rmul__ = _two("mul"), _two("mul", True)
-    __truediv__, __rtruediv__ = _two("truediv"), _two("truediv", True)
-    __floordiv__, __rfloordiv__ = _two("floordiv"), _two("floordiv", True)
-    __mod__, __rmod__ = _two("mod"), _two("mod", True)
-    __pow__, __rpow__ = _two("pow"), _two("pow", True)
-    __eq__, __ne__ = _two("eq"), _two("ne")
-    __lt__, __le__, __gt__, __ge__ = _two("lt"), _two("le"), _two("gt"), _two("ge")
-
-    def __neg__(self) -> int:
-        return -self._number()
-
-
 class Counted:
     """The counter's name in the author's namespace, and how its last value is kept there."""
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
         self._name, self._namespace = name, namespace
-        self._last: Callable[[], int] = self._unknown
+        self._last: Callable[[], int] | None = None
 
     def leave(self, last: int | None = None) -> None:
-        """Put the last value into the namespace: `last`, or what the loop has counted."""
-        self._namespace[self._name] = LastCount(self._last) if last is None else last
+        """Put the last value into the namespace: `last`, or what the loop has counted.
+
+        A counter ``_``, which nothing reads, is not counted, and is no name after the loop.
+        """
+        if last is None and self._last is not None:
+            last = int(self._last())
+        if last is None:
+            self._namespace.pop(self._name, None)
+        else:
+            self._namespace[self._name] = last
 
     def plan(self, backend: Backend, recorder: Recorder, turns: ops.Turns) -> ops.Planned:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
@@ -112,12 +67,6 @@ class Counted:
         number = ops.Constant(ops.CounterRef(INT64))
         count = Statement(last, ops.Descriptor(), number, INT64)
         return backend.plan_loop([*statements, count], turns)
-
-    def _unknown(self) -> int:
-        raise InvalidValue(
-            f"{self._name}: the counter of a loop that ran as one program was not kept, as nothing "
-            "reads a counter of this name. Give it another name."
-        )
 
 
 # ---- Loops that were recorded before: the statements of the record are reused on other objects.

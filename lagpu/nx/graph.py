@@ -6,9 +6,10 @@ NetworkX keeps the converted graph in ``G.__networkx_cache__`` until `G` changes
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -27,29 +28,48 @@ WEIGHED = "what the function gives"
 class Graph:
     """A NetworkX graph as arrays, and as matrices on the backends that use it.
 
-    `whole` is the graph itself, where a function returns a subgraph with all attributes; `origin`
-    is the graph itself in any case, for an attribute that NetworkX did not declare.
+    What it lacks, an attribute or a method, is that of the NetworkX graph itself, `origin`; of one
+    that was made of another `Graph`, as `reverse` does, that of a NetworkX graph of its arrays.
     """
 
     __networkx_backend__ = "lagpu"
 
     def __init__(
-        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None,
-        origin: Any = None,
-    ) -> None:  # fmt: skip
-        self.edges = edges
-        self.whole, self.origin = whole, origin
+        self, stored: Adjacency, *, directed: bool, multigraph: bool, origin: Any = None
+    ) -> None:
+        self.stored, self.origin = stored, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
         self._turned: Graph | None = None  # the reversed graph
         self.of_directed = False  # whether it is an undirected view of a directed graph
         self._alike: set[Any] = set()  # attributes that are then the same in both directions
-        self.degrees: dict[Any, list[Any]] = {}  # what `Degrees` has counted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the matrices, which belong to this process and its device, and the origin."""
-        return {**self.__dict__, "_matrices": {}, "origin": None}
+        """Leave out the matrices, which belong to this process and its device."""
+        return {**self.__dict__, "_matrices": {}}
+
+    @functools.cached_property
+    def networkx(self) -> Any:
+        """The NetworkX graph; of one that is made of arrays, parallel edges have keys 0, 1, ..."""
+        if self.origin is not None:
+            return self.origin
+        G = empty_like(self)
+        G.add_nodes_from(self.names)
+        rows, cols, *values = once(self, *self.stored.values.values())
+        names, attributes = [*self.stored.values], zip(*(x.tolist() for x in values), strict=True)
+        of_each = attributes if values else itertools.repeat(())
+        for (u, v), own in zip(pairs(self, rows, cols), of_each, strict=False):
+            G.add_edge(u, v, **dict(zip(names, own, strict=True)))
+        return G
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.networkx, name)
+
+    def __getitem__(self, node: Any) -> Any:
+        return self.networkx[node]
 
     def is_directed(self) -> bool:
         """Return True for a graph of directed edges."""
@@ -61,21 +81,21 @@ class Graph:
 
     def number_of_edges(self) -> int:
         """Return the number of edges, each of several parallel ones."""
-        count = len(self.edges.cols)
+        count = len(self.stored.cols)
         return count if self._directed else (count + int(self.loops.sum())) // 2
 
     @property
-    def nodes(self) -> list[Any]:
+    def names(self) -> list[Any]:
         """Names of the vertices."""
-        return self.edges.nodes
+        return self.stored.nodes
 
     def __len__(self) -> int:
-        return len(self.edges.nodes)
+        return len(self.stored.nodes)
 
     order = number_of_nodes = __len__
 
     def __iter__(self) -> Any:
-        return iter(self.edges.nodes)
+        return iter(self.stored.nodes)
 
     def __contains__(self, node: Any) -> bool:
         return self.find(node) is not None
@@ -83,7 +103,7 @@ class Graph:
     @functools.cached_property
     def index(self) -> dict[Any, int]:
         """Vertex of each name."""
-        return {node: k for k, node in enumerate(self.nodes)}
+        return {node: k for k, node in enumerate(self.names)}
 
     def find(self, node: Any) -> int | None:
         """Return the vertex of a name, or None if there is none."""
@@ -107,12 +127,12 @@ class Graph:
 
     def where(self, chosen: Array) -> set[Any]:
         """Return the nodes of the vertices at which an array, (n,), is True."""
-        nodes = self.nodes
+        nodes = self.names
         return {nodes[v] for v in np.flatnonzero(chosen).tolist()}
 
     def named(self, values: Iterable[Any], vertices: Iterable[int] | None = None) -> dict[Any, Any]:
         """Return values by names, of all vertices or of some."""
-        nodes = self.nodes
+        nodes = self.names
         names = nodes if vertices is None else [nodes[k] for k in vertices]
         return dict(zip(names, values, strict=True))
 
@@ -133,46 +153,9 @@ class Graph:
             else:
                 self.weights(weight)
                 numbers = counted or weight is not None  # NetworkX adds up True as 1
-                found = self.edges.matrix(weight, dup_op, place, numbers=numbers)
+                found = self.stored.matrix(weight, dup_op, place, numbers=numbers)
             self._matrices[key] = found
         return found
-
-    # ---- What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
-
-    @property
-    def degree(self) -> Degrees:
-        """Edges at each node, where a self-loop counts twice."""
-        return Degrees(self, "both")
-
-    @property
-    def out_degree(self) -> Degrees:
-        """Edges that begin at each node."""
-        return Degrees(self, "out")
-
-    @property
-    def in_degree(self) -> Degrees:
-        """Edges that end at each node."""
-        return Degrees(self, "in")
-
-    def __getitem__(self, node: Any) -> dict[Any, None]:
-        ptr, vertex = self.edges.row_ptr, self.index[node]
-        near = self.edges.cols[ptr[vertex] : ptr[vertex + 1]].tolist()
-        return dict.fromkeys(self.nodes[v] for v in near)
-
-    def neighbors(self, node: Any) -> Iterator[Any]:
-        """Return an iterator over the nodes to which edges lead, in NetworkX' order."""
-        if node not in self:
-            kind = "digraph" if self._directed else "graph"
-            raise nx.NetworkXError(f"The node {node} is not in the {kind}.")
-        return iter(self[node])
-
-    successors = neighbors
-
-    def subgraph(self, nodes: Iterable[Any]) -> Any:
-        """Return a view of NetworkX' graph with all attributes."""
-        if self.whole is None:
-            raise NotImplementedError("lagpu: the attributes were not converted")
-        return self.whole.subgraph(nodes)
 
     def reverse(self, copy: bool = True) -> Graph:
         """Return the graph with each edge reversed, which come in the order of the vertices."""
@@ -181,38 +164,24 @@ class Graph:
         cols, rows = self._reversed
         order = self._back
         ptr = np.append(0, np.cumsum(np.bincount(cols, minlength=len(self))))
-        values = {name: x[order] for name, x in self.edges.values.items()}
-        edges = Adjacency(self.nodes, ptr, rows, values, self._directed)
+        values = {name: x[order] for name, x in self.stored.values.items()}
+        edges = Adjacency(self.names, ptr, rows, values, self._directed)
         self._turned = Graph(edges, directed=self._directed, multigraph=self._multigraph)
         return self._turned
-
-    def to_undirected(self) -> Graph:
-        """Return the graph of edges in both directions, each once, without weights."""
-        if not self._directed:
-            return self
-        (rows, cols), n = self.along(), len(self)
-        keys = np.unique(np.append(rows * n + cols, cols * n + rows))
-        rows, cols = np.divmod(keys, n)
-        ptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
-        edges = Adjacency(self.nodes, ptr, cols, {}, False)
-        return Graph(edges, directed=False, multigraph=False)
-
-    def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
-        """Return an iterator over the nodes that an argument such as ``nodes=`` selects."""
-        return iter([self.nodes[v] for v in self.bunch(nbunch, once=False)])
 
     def weighed(self, function: Callable[[Any, Any, Any], Any]) -> Graph:
         """Return the graph with what a function of both nodes and the attributes gives each edge.
 
         The attribute is `WEIGHED`, and the two directions of an undirected edge may differ.
         """
-        if self.whole is None or self._multigraph:
-            raise NotImplementedError("lagpu: a function as weight, without attributes")
+        if self._multigraph:
+            raise NotImplementedError("lagpu: a function as weight, of parallel edges")
         try:
-            of = [function(u, v, x) for u, near in self.whole.adjacency() for v, x in near.items()]
+            all_near = self.networkx.adjacency()
+            of = [function(u, v, x) for u, near in all_near for v, x in near.items()]
         except Exception as error:  # which NetworkX may not meet
             raise NotImplementedError(f"lagpu: a function as weight raised {error!r}") from error
-        edges = replace(self.edges, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
+        edges = replace(self.stored, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
         return Graph(edges, directed=self._directed, multigraph=False)
 
     def numbers(self, weight: Any) -> Array:
@@ -221,7 +190,7 @@ class Graph:
         # may be beyond 2**63.
         values = self.weights(weight)
         if values is None:
-            return np.ones(len(self.edges.cols), np.int64)
+            return np.ones(len(self.stored.cols), np.int64)
         if values.dtype.kind == "b":
             values = values.astype(np.int64)
         if values.dtype not in (np.int64, np.float64):
@@ -238,17 +207,17 @@ class Graph:
         """Return an edge attribute in NetworkX' order, (m,), 1 for an edge without it."""
         if name is None:
             return None
-        if name not in self.edges.values:
+        if name not in self.stored.values:
             if self.origin is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
             now = adjacency(self.origin, {name: 1})
-            if not np.array_equal(now.cols, self.edges.cols):
+            if not np.array_equal(now.cols, self.stored.cols):
                 raise NotImplementedError("the graph has changed since it was converted")
-            self.edges.values.update(now.values)
+            self.stored.values.update(now.values)
         if self.of_directed and name not in self._alike:
-            self._require_alike(self.edges.values[name])
+            self._require_alike(self.stored.values[name])
             self._alike.add(name)
-        return self.edges.values[name]
+        return self.stored.values[name]
 
     def _require_alike(self, values: Array) -> None:
         # Of an edge with two values, some functions of NetworkX read one and some both.
@@ -260,7 +229,7 @@ class Graph:
     @functools.cached_property
     def loops(self) -> Array:
         """Whether each edge joins a vertex with itself, (m,)."""
-        return self.edges.rows() == self.edges.cols
+        return self.stored.rows() == self.stored.cols
 
     @property
     def has_loops(self) -> bool:
@@ -269,7 +238,7 @@ class Graph:
 
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
         """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
-        return self._reversed if back and self._directed else (self.edges.rows(), self.edges.cols)
+        return self._reversed if back and self._directed else (self.stored.rows(), self.stored.cols)
 
     def ordered(self, *, back: bool = False) -> Ordered:
         """Return the edges of each node in NetworkX' order, or the reversed ones by vertices."""
@@ -282,47 +251,11 @@ class Graph:
 
     @functools.cached_property
     def _back(self) -> Array:
-        return np.argsort(self.edges.cols, kind="stable")
+        return np.argsort(self.stored.cols, kind="stable")
 
     @functools.cached_property
     def _reversed(self) -> tuple[Array, Array]:
-        return self.edges.cols[self._back], self.edges.rows()[self._back]
-
-
-@dataclass(frozen=True)
-class Degrees:
-    """Degrees of nodes, which NetworkX' own text calls, iterates over and indexes."""
-
-    graph: Graph
-    ends: Literal["in", "out", "both"]
-
-    def __call__(self, nbunch: Any = None, weight: Any = None) -> Any:
-        """Return the degree of a node, or (node, degree) of some; with a weight, its sum."""
-        G = self.graph
-        values = self._of_all(weight)
-        if nbunch is not None and nbunch in G:
-            return values[G.index[nbunch]]
-        return [(G.nodes[v], values[v]) for v in G.bunch(nbunch, once=False)]
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        return iter(self())
-
-    def __getitem__(self, node: Any) -> Any:
-        return self._of_all(None)[self.graph.index[node]]
-
-    def _of_all(self, weight: Any) -> list[Any]:
-        G, found = self.graph, self.graph.degrees
-        if (self.ends, weight) not in found:
-            values, (rows, cols) = G.numbers(weight), G.along()
-            total = np.zeros(len(G), values.dtype)
-            if self.ends != "in":
-                np.add.at(total, rows, values)
-            if self.ends == "in" or (self.ends == "both" and G.is_directed()):
-                np.add.at(total, cols, values)
-            elif not G.is_directed():
-                np.add.at(total, rows[G.loops], values[G.loops])
-            found[self.ends, weight] = total.tolist()
-        return found[self.ends, weight]
+        return self.stored.cols[self._back], self.stored.rows()[self._back]
 
 
 def once(G: Graph, *others: Array) -> tuple[Array, ...]:
@@ -335,15 +268,9 @@ def once(G: Graph, *others: Array) -> tuple[Array, ...]:
     return tuple(x[kept] for x in (rows, cols, *others))
 
 
-def mutual(G: Graph) -> Array:
-    """Return whether each edge has its reverse, (m,)."""
-    rows, cols = G.along()
-    return np.isin(rows * len(G) + cols, cols * len(G) + rows)
-
-
 def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over the nodes of rows and columns."""
-    nodes = G.nodes
+    nodes = G.names
     return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
 
 
@@ -359,9 +286,8 @@ def labels_of(G: Graph, partition: Any) -> Array:
 
 
 def convert_from_nx(
-    graph: Any, *, edge_attrs: Mapping[Any, Any] | None = None, preserve_edge_attrs: bool = False,
-    preserve_node_attrs: bool = False, **_others: Any,
-) -> Graph:  # fmt: skip
+    graph: Any, *, edge_attrs: Mapping[Any, Any] | None = None, **_others: Any
+) -> Graph:
     """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads."""
     # `NotImplementedError` if an edge attribute that is needed is not always a number, or memory is
     # short: NetworkX then runs its own function.
@@ -370,12 +296,11 @@ def convert_from_nx(
     if not isinstance(graph, nx.Graph):
         raise NotImplementedError(f"{type(graph).__name__} is not a graph that lagpu converts")
     try:
-        edges = in_step(backends.get(), lambda: adjacency(graph, edge_attrs))
+        stored = in_step(backends.get(), lambda: adjacency(graph, edge_attrs))
     except LagpuError as error:
         raise NotImplementedError(str(error)) from error
-    whole = graph if preserve_edge_attrs or preserve_node_attrs else None
     directed, multigraph = graph.is_directed(), graph.is_multigraph()
-    found = Graph(edges, directed=directed, multigraph=multigraph, whole=whole, origin=graph)
+    found = Graph(stored, directed=directed, multigraph=multigraph, origin=graph)
     while (base := getattr(graph, "_graph", None)) is not None:  # of a view
         found.of_directed, graph = found.of_directed or base.is_directed() > directed, base
     return found
@@ -388,21 +313,5 @@ def empty_like(graph: Any) -> Any:
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
-    """Return a `Graph` as a NetworkX graph with the attributes it has, and anything else as it is.
-
-    Parallel edges get keys ``0, 1, ...``.
-    """
-    if not isinstance(result, Graph):
-        return result
-    if result.whole is not None:
-        return result.whole
-    G = empty_like(result)
-    G.add_nodes_from(result.nodes)
-    rows, cols = result.along()
-    kept = np.full(len(rows), True) if result.is_directed() else rows <= cols
-    values = {name: x[kept].tolist() for name, x in result.edges.values.items()}
-    ends = zip(rows[kept].tolist(), cols[kept].tolist(), strict=True)
-    for k, (u, v) in enumerate(ends):
-        own = {name: x[k] for name, x in values.items()}
-        G.add_edge(result.nodes[u], result.nodes[v], **own)
-    return G
+    """Return a `Graph` as the NetworkX graph, and anything else as it is."""
+    return result.networkx if isinstance(result, Graph) else result

@@ -1,14 +1,11 @@
-"""What follows from degrees and edges: sets of nodes, cuts, kinds of graphs, matrices, operators.
-
-Where lagpu has the parts, the rest is NetworkX' own text over them.
-"""
+"""Degrees, similarities, matrices, and what NetworkX itself computes in less time than lagpu."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -19,23 +16,24 @@ from lagpu.algebra.tables import semiring
 from lagpu.core import Matrix
 from lagpu.errors import CycleFound
 from lagpu.host import memory
-from lagpu.host.columns import listed
-from lagpu.nx.answers import answers, by_text
-from lagpu.nx.graph import Graph, empty_like, labels_of, mutual, once, pairs
+from lagpu.nx.answers import answers, by_networkx, by_text
+from lagpu.nx.graph import Graph, once
 from lagpu.nx.paths import lengths_matrix
 
 Array = np.ndarray[Any, Any]
 
-by_text(
-    *("degree_centrality", "in_degree_centrality", "out_degree_centrality"),
-    *("is_isolate", "isolates", "number_of_isolates"),
-    *("is_k_regular", "is_regular", "score_sequence", "faster_could_be_isomorphic"),
-    *("is_tree", "is_arborescence", "is_branching"),
-    *("is_dominating_set", "is_simple_path", "node_boundary", "to_dict_of_lists"),
+by_networkx(
+    *("degree_centrality", "in_degree_centrality", "out_degree_centrality", "number_of_selfloops"),
+    *("is_isolate", "isolates", "number_of_isolates", "is_negatively_weighted", "s_metric"),
+    *("is_k_regular", "is_regular", "score_sequence", "faster_could_be_isomorphic", "is_forest"),
+    *("is_tree", "is_arborescence", "is_branching", "is_triad", "is_tournament", "reciprocity"),
+    *("is_dominating_set", "is_simple_path", "to_dict_of_lists", "overall_reciprocity"),
+    *("node_boundary", "edge_boundary", "mutual_weight", "maximal_matching", "biadjacency_matrix"),
     *("cut_size", "volume", "conductance", "normalized_cut_size"),
+    *("intra_community_edges", "inter_community_edges"),
     *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
     *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
-    short=True,
+    *("complement", "difference", "intersection", "symmetric_difference"),
 )
 by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(
@@ -44,68 +42,6 @@ by_text(
     *("google_matrix", "tournament_matrix", "floyd_warshall_numpy"),
     quick=True,
 )
-
-
-# ---- kinds of graphs
-
-
-@answers(short=True)
-def number_of_selfloops(G: Graph) -> int:
-    return int(G.loops.sum())
-
-
-@answers(short=True)
-def is_negatively_weighted(G: Graph, weight: Any) -> bool:
-    values = G.weights(weight)
-    return bool(values is not None and (values < 0).any())
-
-
-@answers(short=True)
-def is_forest(G: Graph) -> bool:
-    parts = len(np.unique(algorithms.connected_components(G.matrix()).to_dense()))
-    return len(G) - parts == G.number_of_edges()
-
-
-@answers(short=True, not_for=("multigraph",))
-def is_triad(G: Graph) -> bool:
-    return len(G) == 3 and G.is_directed() and not G.has_loops
-
-
-@answers(short=True)
-def is_tournament(G: Graph) -> bool:
-    n, m = len(G), G.number_of_edges()
-    return m == n * (n - 1) // 2 and not G.has_loops and not mutual(G).any()
-
-
-@answers(short=True, not_for=("undirected", "multigraph"))
-def overall_reciprocity(G: Graph) -> float:
-    edges = G.number_of_edges()
-    if not edges:
-        raise nx.NetworkXError("Not defined for empty graphs")
-    return int((mutual(G) & ~G.loops).sum()) / edges
-
-
-@answers(quick=True, not_for=("undirected", "multigraph"))
-def reciprocity(G: Graph, nodes: Any) -> Any:
-    if nodes is None:
-        return overall_reciprocity(G)
-    rows, cols = G.along()
-    both = np.bincount(rows[mutual(G)], minlength=len(G))
-    total = np.bincount(np.append(rows, cols), minlength=len(G))
-    chosen = G.bunch(nodes)
-    found = [2 * int(both[v]) / int(total[v]) if total[v] else None for v in chosen]
-    if nodes not in G:
-        return G.named(found, chosen)
-    if found[0] is None:
-        raise nx.NetworkXError("Not defined for isolated nodes.")
-    return found[0]
-
-
-@answers(quick=True)
-def s_metric(G: Graph) -> float:
-    degree = np.array([d for _, d in G.degree])
-    rows, cols = once(G)
-    return float(degree[rows] @ degree[cols])
 
 
 @answers(not_for=("directed", "multigraph"))
@@ -165,76 +101,6 @@ for _name, _kind, _number in (
     answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind, _number))
 
 
-# ---- edges between sets of nodes
-
-
-def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
-    """Return (row, column, place) of the edges at some vertices, an undirected one once."""
-    ptr, cols = G.edges.row_ptr, G.edges.cols
-    at = np.array(chosen, np.int64)
-    counts, places = listed(ptr, at)
-    turn = np.full(len(G), len(at))
-    turn[at] = np.arange(len(at))
-    ends = np.repeat(at, counts), cols[places]
-    kept = G.is_directed() | (turn[ends[0]] <= turn[ends[1]])
-    return ends[0][kept], ends[1][kept], places[kept]
-
-
-@answers(short=True, keys=(False,))
-def edge_boundary(
-    G: Graph, nbunch1: Any, nbunch2: Any, data: Any, keys: bool, default: Any
-) -> Iterator[Any]:
-    whole = None if data is False or data is None else G.whole
-    if (data is True and whole is None) or (whole is not None and G.is_multigraph()):
-        raise NotImplementedError("lagpu: parallel edges with their attributes")
-    ones = {n for n in nbunch1 if n in G}
-    others = set(G) - ones if nbunch2 is None else set(nbunch2)
-    rows, cols, places = _leaving(G, [G.index[n] for n in ones])
-    first, second = np.full(len(G), False), np.full(len(G), False)
-    first[[G.index[n] for n in ones]] = True
-    second[[G.index[n] for n in others if n in G]] = True
-    kept = (first[rows] & second[cols]) | (first[cols] & second[rows])
-    ends = pairs(G, rows[kept], cols[kept])
-    if data is False:
-        return ends
-    if whole is not None:  # from which it is known what lacks the attribute
-        of = whole.get_edge_data
-        return ((u, v, of(u, v) if data is True else of(u, v).get(data, default)) for u, v in ends)
-    found = G.weights(data)
-    values = itertools.repeat(default) if found is None else found[places[kept]].tolist()
-    return ((*pair, x) for pair, x in zip(ends, values, strict=False))
-
-
-@answers(quick=True)
-def intra_community_edges(G: Graph, partition: Any) -> int:
-    total = 0
-    for part in partition:
-        inside = np.full(len(G), False)
-        chosen = G.bunch(part)
-        inside[chosen] = True
-        total += int(inside[_leaving(G, chosen)[1]].sum())
-    return total
-
-
-@answers(quick=True, not_for=("multigraph",))
-def inter_community_edges(G: Graph, partition: Any) -> int:
-    label = labels_of(G, partition.values() if isinstance(partition, dict) else partition)
-    rows, cols = once(G)
-    return int((label[rows] != label[cols]).sum())
-
-
-@answers(short=True, not_for=("multigraph",))
-def mutual_weight(G: Graph, u: Any, v: Any, weight: Any) -> Any:
-    values = G.numbers(weight)
-    rows, cols = G.along()
-    ends = G.index.get(u), G.index.get(v)
-    return sum(
-        values[np.flatnonzero((rows == a) & (cols == b))].sum().item()
-        for a, b in (ends, ends[::-1])
-        if a is not None and b is not None
-    )
-
-
 # ---- matrices
 
 
@@ -257,7 +123,7 @@ def _weights(G: Graph, weight: Any) -> Array:
     """Return an edge attribute of one of the two types that SciPy gives to numbers of Python."""
     values = G.weights(weight)
     if values is None:
-        return np.ones(len(G.edges.cols), np.int64)
+        return np.ones(len(G.stored.cols), np.int64)
     if values.dtype not in (np.int64, np.float64):
         raise NotImplementedError(f"lagpu: a matrix of weights of the type {values.dtype}")
     return values
@@ -284,7 +150,7 @@ _TYPES = (None, int, float, np.int64, np.float64)
 def to_scipy_sparse_array(G: Graph, nodelist: Any, dtype: Any, weight: Any, format: str) -> Any:
     import scipy as sp
 
-    wanted = G.nodes if nodelist is None else nodelist
+    wanted = G.names if nodelist is None else nodelist
     if not len(wanted):
         raise nx.NetworkXError("nodelist has no nodes")
     unknown = [node for node in wanted if node not in G]
@@ -311,33 +177,6 @@ def _in_format(A: Any, format: str, kind: str) -> Any:
         raise nx.NetworkXError(f"Unknown sparse {kind} format: {format}") from error
 
 
-@answers(quick=True, dtype=_TYPES)
-def biadjacency_matrix(
-    G: Graph, row_order: Any, column_order: Any, dtype: Any, weight: Any, format: str
-) -> Any:
-    import scipy as sp
-
-    if not len(row_order):
-        raise nx.NetworkXError("row_order is empty list")
-    columns = list(set(G) - set(row_order)) if column_order is None else column_order
-    for name, order in (("row_order", row_order), ("column_order", columns)):
-        if len(order) != len(set(order)):
-            raise nx.NetworkXError(f"Ambiguous ordering: `{name}` contained duplicates.")
-    if any(node not in G for node in (*row_order, *columns)):
-        raise NotImplementedError("lagpu: rows or columns of nodes that are not there")
-    above, beside = _places(G, row_order), _places(G, columns)
-    chosen = [G.index[node] for node in row_order]
-    rows, cols, places = _leaving(G, chosen)
-    kept = beside[cols] >= 0
-    if G.number_of_edges() and not kept.any():
-        raise NotImplementedError("lagpu: no edge between the rows and the columns")
-    values = _some(_weights(G, weight), places[kept]) if G.number_of_edges() else np.zeros(0)
-    _require_integers(values, dtype)
-    ends = above[rows[kept]], beside[cols[kept]]
-    A = sp.sparse.coo_array((values, ends), shape=(len(row_order), len(columns)), dtype=dtype)
-    return _in_format(A, format, "array")
-
-
 _COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}
 
 
@@ -346,7 +185,7 @@ def to_numpy_array(
     G: Graph, nodelist: Any, dtype: Any, order: Any, multigraph_weight: Any, weight: Any,
     nonedge: Any,
 ) -> Any:  # fmt: skip
-    wanted = G.nodes if nodelist is None else nodelist
+    wanted = G.names if nodelist is None else nodelist
     unknown = set(wanted) - set(G)
     if unknown:
         raise nx.NetworkXError(f"Nodes {unknown} in nodelist is not in G")
@@ -383,9 +222,9 @@ def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
     except CycleFound as error:
         raise NotImplementedError("lagpu: a cycle of negative length") from error
     n, (rows, cols, values) = len(G), found.to_coo()
-    lengths = [dict.fromkeys(G.nodes, math.inf) for _ in range(n)]
+    lengths = [dict.fromkeys(G.names, math.inf) for _ in range(n)]
     for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
-        lengths[u][G.nodes[v]] = x
+        lengths[u][G.names[v]] = x
     return G.named(lengths)
 
 
@@ -412,7 +251,7 @@ def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any,
         d = np.where(shorter, by, d)
         if d.diagonal().min() < 0:
             raise NotImplementedError("lagpu: a cycle of negative length")
-    nodes, whole = G.nodes, values.dtype.kind == "i"
+    nodes, whole = G.names, values.dtype.kind == "i"
     lengths = {
         u: {v: int(x) if whole and x < np.inf else x for v, x in zip(nodes, row, strict=True)}
         for u, row in zip(nodes, d.tolist(), strict=True)
@@ -422,58 +261,3 @@ def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any,
         for u, row in zip(nodes, before.tolist(), strict=True)
     }
     return {u: near for u, near in found.items() if near}, lengths
-
-
-# ---- operators: graphs without attributes, of the edges of one or two graphs
-
-
-def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:
-    R = empty_like(G)
-    R.add_nodes_from(nodes)
-    R.add_edges_from(edges)
-    return R
-
-
-@answers(quick=True)
-def complement(G: Graph) -> Any:
-    n = len(G)
-    memory.require(n * n + 300 * (n * n - len(G.edges.cols)), "complement")
-    free = np.full((n, n), True)
-    np.fill_diagonal(free, False)
-    free[G.along()] = False
-    return _made(G, G.nodes, pairs(G, *np.nonzero(free)))
-
-
-def _shared(G: Graph, H: Graph) -> tuple[Array, Array]:
-    """Return for each edge of two graphs with the same nodes whether the other has it."""
-    if G.is_multigraph() != H.is_multigraph():
-        raise nx.NetworkXError("G and H must both be graphs or multigraphs.")
-    if set(G) != set(H):
-        raise nx.NetworkXError("Node sets of graphs not equal")
-    number, n = np.array([G.index[node] for node in H.nodes], np.int64), len(G)
-    rows, cols = G.along()
-    ours, theirs = rows * n + cols, number[H.along()[0]] * n + number[H.along()[1]]
-    return np.isin(ours, theirs), np.isin(theirs, ours)
-
-
-@answers(quick=True, not_for=("multigraph",))
-def difference(G: Graph, H: Graph) -> Any:
-    rows, cols, both = once(G, _shared(G, H)[0])
-    return _made(G, G.nodes, pairs(G, rows[~both], cols[~both]))
-
-
-@answers(quick=True, not_for=("multigraph",))
-def symmetric_difference(G: Graph, H: Graph) -> Any:
-    R = difference(G, H)
-    rows, cols, both = once(H, _shared(G, H)[1])
-    R.add_edges_from(pairs(H, rows[~both], cols[~both]))
-    return R
-
-
-@answers(quick=True, not_for=("multigraph",))
-def intersection(G: Graph, H: Graph) -> Any:
-    if G.is_directed() != H.is_directed():
-        raise nx.NetworkXError("All graphs must be directed or undirected.")
-    theirs = set(pairs(H, *H.along()))
-    edges = (edge for edge in pairs(G, *once(G)) if edge in theirs)
-    return _made(G, [node for node in G.nodes if node in H], edges)

@@ -39,14 +39,9 @@ def _steps(limit: Any) -> int | None:
     return max(0, found)
 
 
-def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False) -> Array:
+def levels_from(G: Graph, source: int, *, back: bool = False) -> Array:
     """Return the distance of each vertex from a source, (n,), -1 if not reached."""
-    A, most = G.matrix(back=back), _steps(limit)
-    if most is None:
-        found = algorithms.bfs_levels(A, source)
-    else:
-        found = algorithms.neighborhood(A, source, most)
-    return found.to_dense(-1)
+    return algorithms.bfs_levels(G.matrix(back=back), source).to_dense(-1)
 
 
 def visited(
@@ -108,7 +103,7 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
     order, parents, _ = visited(G, [start], depth_limit)
-    nodes = G.nodes
+    nodes = G.names
     ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
     return [(nodes[u], nodes[v]) for u, v in ends]
 
@@ -118,7 +113,10 @@ def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterato
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-by_text("bfs_tree", "bfs_predecessors", "bfs_successors", quick=True)
+by_text(
+    *("bfs_tree", "bfs_predecessors", "bfs_successors", "descendants_at_distance", "has_path"),
+    quick=True,
+)
 
 
 @answers(quick=True, iterator=True)
@@ -127,14 +125,8 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     starts = [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first]
     order, _, levels = visited(G, starts)
     cuts = np.flatnonzero(np.diff(levels[order])) + 1
-    nodes = G.nodes
+    nodes = G.names
     return iter([[nodes[v] for v in part.tolist()] for part in np.split(order, cuts) if part.size])
-
-
-@answers(quick=True)
-def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
-    start = require(G, source, _UNKNOWN, nx.NetworkXError)
-    return G.where((distance >= 0) & (levels_from(G, start, distance) == distance))
 
 
 @answers(quick=True)
@@ -194,14 +186,7 @@ def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]
         path = algorithms.shortest_path(G.matrix(), start, end)
     except NoPath as error:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
-    return [G.nodes[v] for v in path]
-
-
-@answers(quick=True)
-def has_path(G: Graph, source: Any, target: Any) -> bool:
-    start = require(G, source, "Source {} is not in G")
-    end = require(G, target, "Target {} is not in G")
-    return algorithms.has_path(G.matrix(), start, end)
+    return [G.names[v] for v in path]
 
 
 @answers(method=(None, "unweighted"), text=("method", "weight"))
@@ -263,7 +248,7 @@ def _distances(
 
 def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> dict[Any, Any]:
     found = G.named(distances.tolist(), reached.tolist())
-    return found | {G.nodes[v]: 0 for v in starts}
+    return found | {G.names[v]: 0 for v in starts}
 
 
 def _routes(
@@ -300,7 +285,7 @@ def _followed(
     G: Graph, starts: list[int], order: Array, parents: Array, *, back: bool = False
 ) -> dict[Any, list[Any]]:
     """Return the nodes of the path to each vertex, or back; the first ones come first in order."""
-    nodes, rest = G.nodes, order[len(starts) :]
+    nodes, rest = G.names, order[len(starts) :]
     found = {nodes[v]: [nodes[v]] for v in starts}
     for v, parent in zip(rest.tolist(), parents[rest].tolist(), strict=True):
         before = found[nodes[parent]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
@@ -32,7 +32,7 @@ def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
     """Return an iterator over the sets of nodes of equal rank, the least rank first."""
     order = np.argsort(rank, kind="stable")
     cuts = np.flatnonzero(np.diff(rank[order])) + 1
-    nodes = G.nodes
+    nodes = G.names
     names = [nodes[v] for v in order.tolist()]
     ends = [0, *cuts.tolist(), len(names)]
     return (set(names[a:b]) for a, b in itertools.pairwise(ends) if a < b)
@@ -116,7 +116,7 @@ def k_truss(G: Graph, k: Any) -> Any:
     found = algorithms.k_truss(G.matrix(), max(0, k)).to_coo()
     rows, cols = once(G)
     gone = ~np.isin(rows * len(G) + cols, found[0] * len(G) + found[1])
-    H = G.whole.copy()
+    H = G.copy()
     H.remove_edges_from(pairs(G, rows[gone], cols[gone]))
     H.remove_nodes_from(list(nx.isolates(H)))
     return H
@@ -135,24 +135,12 @@ def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array]:
     return A, order
 
 
-@answers(short=True, not_for=_SIMPLE)
-def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
-    A, _ = _ranked(G, np.zeros(len(G.edges.cols)))
-    mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
-    rows, cols = once(G)
-    kept = mates[rows] == cols
-    return set(pairs(G, rows[kept], cols[kept]))
-
-
 def _edges(G: Graph, *, keys: Any, data: Any) -> list[Any]:
     """Return the edges as NetworkX names them, in its order, with keys if they may be parallel."""
     if not (data or G.is_multigraph()):
         return list(pairs(G, *once(G)))
-    whole = G.origin if G.whole is None else G.whole
-    if whole is None:
-        raise NotImplementedError("lagpu: the names of edges were not converted")
     own = {"keys": bool(keys)} if G.is_multigraph() else {}
-    return list(whole.edges(data=bool(data), **own))
+    return list(G.edges(data=bool(data), **own))
 
 
 def _declare_spanning(kind: str, sign: int) -> None:
@@ -170,9 +158,9 @@ def _declare_spanning(kind: str, sign: int) -> None:
 
     def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
         """Return a spanning forest as a NetworkX graph with all attributes."""
-        T = G.whole.__class__()
-        T.graph.update(G.whole.graph)
-        T.add_nodes_from(G.whole.nodes.items())
+        T = G.networkx.__class__()
+        T.graph.update(G.graph)
+        T.add_nodes_from(G.nodes.items())
         T.add_edges_from(edges(G, weight, True, True, ignore_nan))
         return T
 
@@ -200,7 +188,7 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     # Each process of a grid has a generator of its own: what the first has drawn is all others'.
     drawn = 0 if nodes else seed.choice(range(len(G))), seed.randint(0, 2**31 - 1)
     one, number = map(int, of_all(G.matrix().backend, *drawn)[0])
-    wanted = set(nodes) if nodes else {G.nodes[one]}
+    wanted = set(nodes) if nodes else {G.names[one]}
     if any(node not in G for node in wanted):
         raise nx.NetworkXUnfeasible(f"{wanted} is not a subset of the nodes of G")
     first = [G.index[node] for node in wanted]
@@ -212,7 +200,7 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     found = algorithms.maximal_independent_set(G.matrix(), first, seed=number)
     members = found.to_coo()[0]
     others = members[~chosen[members]].tolist()
-    independent = [G.nodes[v] for v in (*first, *others)]
+    independent = [G.names[v] for v in (*first, *others)]
     return independent if NETWORKX < (3, 7) else set(independent)
 
 
@@ -241,8 +229,8 @@ def color(G: Graph) -> dict[Any, int]:
 by_text("sets", by_level=True, quick=True)
 
 
-def _generations(G: Graph) -> list[list[Any]]:
-    """Return the nodes of each generation, or raise as NetworkX does."""
+@answers(by_level=True, quick=True, iterator=True)
+def topological_generations(G: Graph) -> Iterator[list[Any]]:
     if not G.is_directed():
         raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
     try:
@@ -251,39 +239,21 @@ def _generations(G: Graph) -> list[list[Any]]:
         raise nx.NetworkXUnfeasible(
             "Graph contains a cycle or graph changed during iteration"
         ) from error
-    nodes = G.nodes
-    return [[nodes[v] for v in part.tolist()] for part in generations(*G.along(), levels)]
+    parts = generations(*G.along(), levels)
+    return iter([[G.names[v] for v in part.tolist()] for part in parts])
 
 
-@answers(by_level=True, quick=True, iterator=True)
-def topological_generations(G: Graph) -> Iterator[list[Any]]:
-    return iter(_generations(G))
-
-
-@answers(by_level=True, quick=True, iterator=True)
-def topological_sort(G: Graph) -> Iterator[Any]:
-    return itertools.chain.from_iterable(_generations(G))
-
-
-@answers(by_level=True, quick=True)
-def is_directed_acyclic_graph(G: Graph) -> bool:
-    if not G.is_directed():
-        return False
-    try:
-        algorithms.topological_levels(G.matrix())
-    except CycleFound:
-        return False
-    return True
+by_text("is_directed_acyclic_graph", "topological_sort", by_level=True, quick=True)
 
 
 @answers(not_for=("directed",))
 def label_propagation_communities(G: Graph) -> Any:
     text: Any = registered("greedy_color").orig_func
     colors = text(G)
-    by_vertex = Vector.from_dense(np.array([colors[node] for node in G.nodes]), like=G.matrix())
+    by_vertex = Vector.from_dense(np.array([colors[node] for node in G.names]), like=G.matrix())
     found = algorithms.label_propagation(G.matrix(), by_vertex, max_iter=10**9)
     clusters: dict[int, set[Any]] = {}
-    for node, label in zip(G.nodes, found.to_dense().tolist(), strict=True):
+    for node, label in zip(G.names, found.to_dense().tolist(), strict=True):
         clusters.setdefault(label, set()).add(node)
     return clusters.values()
 
@@ -375,7 +345,7 @@ def closeness_centrality(G: Graph, u: Any, distance: Any, wf_improved: bool) -> 
 
 @answers()
 def harmonic_centrality(G: Graph, nbunch: Any, distance: Any, sources: Any) -> dict[Any, float]:
-    wanted = [G.nodes[v] for v in G.bunch(nbunch)]
+    wanted = [G.names[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
     ordered = set(wanted)  # as NetworkX orders its result, and each process otherwise
     if not wanted or counted == []:
@@ -499,24 +469,13 @@ def diameter(G: Graph, usebounds: bool) -> int:
 
 
 @answers(text=("e", "weight"))
-def radius(G: Graph, usebounds: bool) -> int:
-    return int(min(eccentricity(G).values()))
-
-
-@answers(text=("e", "weight"))
 def center(G: Graph, usebounds: bool) -> list[Any]:
-    return _extreme(G, min)
-
-
-@answers(text=("e", "weight"))
-def periphery(G: Graph, usebounds: bool) -> list[Any]:
-    return _extreme(G, max)
-
-
-def _extreme(G: Graph, extreme: Callable[[Iterable[int]], int]) -> list[Any]:
     found = eccentricity(G)
-    wanted = extreme(found.values())
-    return [node for node, value in found.items() if value == wanted]
+    least = min(found.values())
+    return [node for node, value in found.items() if value == least]
+
+
+by_text("periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:

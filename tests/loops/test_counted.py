@@ -7,8 +7,6 @@ import pytest
 
 import lagpu
 from lagpu import backends
-from lagpu.errors import InvalidValue
-from lagpu.loops.loop import LastCount
 
 BEGIN = """
 import numpy as np
@@ -118,8 +116,7 @@ def test_a_loop_outside_a_function(tmp_path, backend, name):
         assert why.startswith("eager") is (name not in FUSED), why
         if "search" in name and "last" not in name:
             assert why.startswith("grid search"), why
-    assert found["depth"] == expected["depth"]
-    assert str(found["depth"]) == str(expected["depth"])
+    assert repr(found["depth"]) == repr(expected["depth"])
 
 
 def test_a_search_that_runs_eagerly_counts_its_levels(tmp_path, backend):
@@ -165,8 +162,7 @@ def test_a_counter_that_is_called_underscore_is_not_kept(tmp_path):
     finally:
         del LOOPS["underscore"]
     assert backends.get("sim").last_loop.startswith("generated loop")
-    with pytest.raises(InvalidValue, match=r"_: the counter .* Give it another name"):
-        int(names["_"])
+    assert "_" not in names
 
 
 def test_a_loop_in_the_body_of_a_class_is_not_fused(tmp_path):
@@ -176,37 +172,3 @@ def test_a_loop_in_the_body_of_a_class_is_not_fused(tmp_path):
     finally:
         del LOOPS["class"]
     assert names["Program"].depth == 2
-
-
-def test_a_last_count_is_a_number():
-    asked = []
-
-    def fetch():
-        asked.append(1)
-        return 7
-
-    n = LastCount(fetch)
-    assert not asked, "nothing waits before it is asked for"
-    assert [n + 1, 1 + n, n - 1, 10 - n, n * 2, 2 * n, n / 2, 14 / n] == [
-        8,
-        8,
-        6,
-        3,
-        14,
-        14,
-        3.5,
-        2,
-    ]
-    assert [n // 2, 15 // n, n % 4, 9 % n, n**2, 2**n, -n] == [3, 2, 3, 2, 49, 128, -7]
-    assert (n == 7, n != 7, n < 8, n <= 6, n > 6, n >= 8) == (True, False, True, False, True, False)
-    assert (int(n), float(n), bool(n), hash(n), f"{n:03d}", repr(n)) == (
-        7,
-        7.0,
-        True,
-        7,
-        "007",
-        "7",
-    )
-    assert list(range(n))[-1] == [*range(9)][n] - 1 == 6
-    assert np.int64(3) + n == 10
-    assert len(asked) == 1, "once"

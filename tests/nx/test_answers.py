@@ -37,7 +37,6 @@ def test_arguments(name, args, kwargs, why):
     ("name", "kind", "why"),
     [
         ("square_clustering", nx.DiGraph, "for undirected graphs"),
-        ("reciprocity", nx.Graph, "for directed graphs"),
         ("clustering", nx.MultiGraph, "without parallel edges"),
         ("core_number", nx.MultiGraph, "without parallel edges"),
         ("betweenness_centrality", nx.MultiDiGraph, ""),

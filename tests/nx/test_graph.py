@@ -50,8 +50,10 @@ def test_attributes_that_a_function_reads(door):
     assert nx.has_path(G, 0, 2, backend="lagpu")
     H = convert_from_nx(plain := nx.path_graph(2))
     assert H.weights("w").tolist() == [1, 1]  # NetworkX did not say that it is read
+    assert pickle.loads(pickle.dumps(H)).weights("w2").tolist() == [1, 1]
+    turned = convert_from_nx(plain.to_directed()).reverse()
     with pytest.raises(NotImplementedError, match="'other' was not converted"):
-        pickle.loads(pickle.dumps(H)).matrix("other")
+        turned.matrix("other")
     plain.add_edge(1, 2)
     with pytest.raises(NotImplementedError, match="changed"):
         H.matrix("other")
@@ -137,29 +139,17 @@ def test_what_the_text_of_networkx_reads(kind):
     H = convert_from_nx(G, edge_attrs={"w": 1})
     assert (len(H), H.order(), H.number_of_nodes()) == (4, 4, 4)
     assert H.number_of_edges() == G.number_of_edges()
-    ways = ["degree"] + ["in_degree", "out_degree"] * G.is_directed()
-    for way in ways:
-        ours, theirs = getattr(H, way), getattr(G, way)
-        for weight in (None, "w"):
-            assert ours(weight=weight) == list(theirs(weight=weight)), (way, weight)
-            assert ours("b", weight=weight) == theirs("b", weight=weight)
-        assert dict(ours(["b", "none", "c"])) == dict(theirs(["b", "none", "c"]))
-        assert list(ours) == list(theirs)
-        assert ours["b"] == theirs["b"]
-    for node in G:
-        assert list(H.neighbors(node)) == list(G.neighbors(node)) == list(H[node])
+    assert (H.degree, H["b"], H.nodes) == (G.degree, G["b"], G.nodes)
     assert list(H.nbunch_iter(["b", "b", "none"])) == list(G.nbunch_iter(["b", "b", "none"]))
     with pytest.raises(nx.NetworkXError):
         H.neighbors("none")
+    assert not hasattr(H, "none")
     if G.is_directed():
         back = convert_to_nx(H.reverse())
         assert sorted(back.edges(data="w")) == sorted(
             (v, u, data.get("w", 1)) for u, v, data in G.edges(data=True)
         )
         assert H.reverse() is H.reverse(copy=False)
-    both = convert_to_nx(H.to_undirected())
-    assert not both.is_directed()
-    assert {*map(frozenset, both.edges())} == {frozenset(edge[:2]) for edge in G.edges}
 
 
 def test_sums_of_weights_that_may_overflow_are_refused():

@@ -136,10 +136,10 @@ def test_there_are_thousands_of_calls():
 
 
 def test_reciprocity_of_parallel_edges(door):
-    """NetworkX counts what is left of parallel edges in an undirected multigraph."""
+    """NetworkX counts what is left of parallel edges in an undirected multigraph, and lagpu too."""
     G = nx.MultiDiGraph([(0, 1), (0, 1), (1, 0), (1, 2), (1, 2), (2, 1), (2, 1), (2, 1), (2, 3)])
     for name, given in (("overall_reciprocity", ()), ("reciprocity", ()), ("reciprocity", (NODE,))):
-        assert compared(name, G, given) == "passed on"
+        assert compared(name, G, given) == "equal"
 
 
 def test_whole_lengths_stay_exact(door):
