@@ -802,10 +802,10 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    With ``P = A (+.pair) A`` off the diagonal, v has ``q = sum of p (p - 1) / 2`` squares, over the
-    entries p of its row, d edges and t triangles; ``(d - 1) (A d) - d (d - 1) - 2 t - q`` squares
-    are possible. P has an entry for each two vertices with a common neighbour, up to n**2. Exact
-    but for one division.
+    With ``P = A (+.pair) A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
+    over the entries p of its row off the diagonal; ``(d - 1) (sum of p) - 2 t - q`` squares are
+    possible. P has an entry for each two vertices with a common neighbour, up to n**2. Exact but
+    for one division.
     Source: Lind, Gonzalez and Herrmann 2005; Zhang et al. 2008; as NetworkX.
 
     Examples
@@ -815,14 +815,15 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     [1.0, 1.0, 1.0, 1.0]
     """
     A = simple(A, "square_clustering")
-    P = semiring.plus_pair(A @ A).new(INT64, name="P").select("offdiag").new(name="P")
-    squares = P.ewise_mult(P.apply(binary.minus, right=1).new(), binary.times).new()
-    squares << squares.apply(binary.floordiv, right=2)
-    q = squares.reduce_rowwise("plus").new(name="q")
-    degree = A.reduce_rowwise("plus").new(name="degree")
-    possible = semiring.plus_second(A @ degree).new(name="possible")
-    possible << possible.ewise_mult(degree.apply(binary.minus, right=1).new(), binary.times)
-    possible(accum=binary.minus) << _ordered_pairs(A)
+    P = semiring.plus_pair(A @ A).new(INT64, name="P")
+    degree = A.reduce_rowwise("plus").new(name="degree")  # also the diagonal of P
+    walks = P.reduce_rowwise("plus").new().ewise_mult(degree, binary.minus).new(name="walks")
+    q = P.ewise_mult(P, binary.times).new().reduce_rowwise("plus").new(name="q")
+    q(accum=binary.minus) << degree.ewise_mult(degree, binary.times)
+    q(accum=binary.minus) << walks
+    q << q.apply(binary.floordiv, right=2)
+    possible = degree.apply(binary.minus, right=1).new(name="possible")
+    possible << possible.ewise_mult(walks, binary.times)
     possible(accum=binary.minus) << P.ewise_mult(A, binary.first).new().reduce_rowwise("plus")
     possible(accum=binary.minus) << q
     share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")

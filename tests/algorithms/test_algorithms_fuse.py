@@ -27,8 +27,8 @@ STATEMENTS = {
     **dict.fromkeys(("degree_centrality", "in_degree_centrality", "out_degree_centrality"), 0),
     **dict.fromkeys(("reciprocity", "overall_reciprocity"), 0),
     **dict.fromkeys(("triangle_count", "triangles", "transitivity"), 1),
-    **dict.fromkeys(("clustering", "average_clustering"), 1),
-    **dict.fromkeys(("contraction", "modularity", "laplacian_matrix", "square_clustering"), 2),
+    **dict.fromkeys(("clustering", "average_clustering", "square_clustering"), 1),
+    **dict.fromkeys(("contraction", "modularity", "laplacian_matrix"), 2),
     **{"triangle_centrality": 3, "similarity": 4},
 }
 #: Algorithms whose loops run on the host, and why.
