@@ -19,7 +19,7 @@ from lagpu import algorithms, backends
 from lagpu.backends.protocol import Backend
 from lagpu.catalog import ALGORITHMS, Algorithm
 from lagpu.dtypes import BOOL, FP32, FP64, INT64, DType
-from lagpu.errors import InvalidValue, NoPath
+from lagpu.errors import InvalidValue, NoPath, NotConverged
 from lagpu.generators import grid2d, kronecker
 from lagpu.selftest.algorithms import Inputs
 from lagpu.selftest.cases import Graph
@@ -107,7 +107,7 @@ def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:
     def call() -> Any:
         try:
             return row.read(row.run(inputs.graphs[row.graph], inputs))
-        except NoPath:
+        except (NoPath, NotConverged):
             return None
 
     return call

@@ -83,7 +83,8 @@ class Library:
             return function
 
         def step(*args, **how):
-            if name not in _MAKERS:
+            given = args[0] if args else None
+            if name not in _MAKERS or (isinstance(given, Noted) and not given.flags.contiguous):
                 note(name)
             return noted(function(*plain(args), **{key: plain(x) for key, x in how.items()}))
 

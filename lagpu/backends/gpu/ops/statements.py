@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -157,8 +158,9 @@ def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign)
         _write(runtime, C, desc, op.operand.store, masked=False)
         return
     A = sparse.form_of(op.operand, op.transposed)
-    i = A.row_idx if rows is None else rows[A.row_idx]
-    j = A.columns() if cols is None else cols[A.columns()]
+    i, j = A.row_idx, A.columns()
+    i = i if rows is None else stores.gather(A.device, rows, i)
+    j = j if cols is None else stores.gather(A.device, cols, j)
     values = A.number if A.values is None else A.values
     T = forms.from_coo(runtime.device, i, j, values, A.dtype, C.shape, None)
     C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, (rows, cols))
@@ -188,13 +190,14 @@ def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.As
 
 def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
     """Return all positions in these rows and columns, rising."""
-    xp = runtime.device.xp
+    device = runtime.device
     sparse.require_numbered(shape)
     m, n = (size if x is None else len(x) for size, x in zip(shape, (rows, cols), strict=True))
-    runtime.device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
-    i = xp.arange(m, dtype=np.int64) if rows is None else rows
-    j = xp.arange(n, dtype=np.int64) if cols is None else cols
-    return (j[:, None] * np.int64(shape[0]) + i[None, :]).ravel()
+    device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
+    count_up = functools.partial(stores.count_up, device, kind=np.int64)
+    i, j = (count_up(k) if x is None else x for k, x in ((m, rows), (n, cols)))
+    b, a = stores.split_positions(device, count_up(m * n), max(m, 1))
+    return stores.join_positions(device, shape[0], j, i, b, stores.as_type(device, a, np.int64))
 
 
 # ---------------------------------------------------------------- operations that make a matrix

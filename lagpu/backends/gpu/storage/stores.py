@@ -651,8 +651,8 @@ class VectorStore:
     def set_values(self, packed: Array) -> None:
         """Replace the values of all entries, by index; what a product left here stays."""
         if self.form == "bitmap":
-            values = self.spare_values(self.dtype)
-            values[list_bits(self.device, self.words)[0]] = packed
+            at, values = list_bits(self.device, self.words)[0], self.spare_values(self.dtype)
+            self._run("scatter_entries", len(at), len(at), at, packed, None, values, typed=True)
             packed = values
         else:
             self._upload()
@@ -697,8 +697,9 @@ class VectorStore:
         known = self.nvals + (self.get(i) is None)
         self.to_writable()
         self.changes()
-        self.values[i : i + 1] = value
-        self.words[i // 32 : i // 32 + 1] |= np.uint32(1 << i % 32)
+        fill(self.device, self.values[i : i + 1], value)
+        at = self.device.from_host(np.array([i]))
+        self._run("scatter_entries", 1, 1, at, None, self.words, None)
         self.counted(known)
 
     def remove(self, i: int) -> None:
