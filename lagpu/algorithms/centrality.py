@@ -519,7 +519,7 @@ def pagerank(
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
     )
     out << add_up(A @ ones)
-    if weight and _is_extreme(out):
+    if weight and not A.dtype.is_bool and _is_extreme(out):
         A = _with_largest_1(A)
         out << add_up(A @ ones)
     if weight:

@@ -380,6 +380,10 @@ def collected(
     if not block or not pieces.engine.between_devices or (numbered and need.by.new is not None):
         return None
     parts = [v for v in map(_stored, x.parts) if v is not None]
+    if pieces.engine.alone and len(x.shape) == 1 and not numbered:
+        numbers = {v.number.tobytes() for v in parts if v.size} if _are_numbers(parts) else set()
+        if len(numbers) == 1:  # nothing to send
+            return _numbers(pieces, parts, need)
     each = 1 if len(x.shape) == 1 else bitmap.stride(x.shape[0])
     own = []
     for v in parts:
@@ -412,6 +416,21 @@ def collected(
             is_vector = len(x.shape) == 1
             shape = x.shape[0], count
             found.append(v if is_vector else MatrixHandle(BitmapMatrix(device, x.dtype, shape, v)))
+    return found
+
+
+def _are_numbers(parts: Sequence[VectorStore]) -> bool:
+    return all(v.is_number or not v.size for v in parts)
+
+
+def _numbers(pieces: Pieces, parts: Sequence[VectorStore], need: Need) -> list[Handle]:
+    """Return, for each local piece, its part of a vector that has one number at every index."""
+    found: list[Handle] = []
+    number = next(v.number for v in parts if v.size)
+    for v, (_, p, _place) in zip(parts, pieces, strict=True):
+        made = VectorStore(v.device, v.counters, v.dtype, need.by.count(need.part[p]))
+        made.set_full(None, number)
+        found.append(made)
     return found
 
 
@@ -452,7 +471,10 @@ def _put_together(v: VectorStore, messages: Sequence[Part], block: int) -> None:
                 _put_blocks(target, m.values)
     kept = None if values is None else values[: v.size]
     count = sum(m.nvals for m in messages)
-    v.set_bitmap(words[: nwords(v.size)], kept, number if iso else None, count)
+    if count == v.size:  # for which products have kernels
+        v.set_full(kept, number if iso else None)
+    else:
+        v.set_bitmap(words[: nwords(v.size)], kept, number if iso else None, count)
 
 
 def _put_blocks(rows: DeviceArray, blocks: DeviceArray) -> None:

@@ -169,6 +169,8 @@ class Partition:
         if self.new is not None:
             return values[self.own(piece)]
         blocks, rest = self._blocks(piece, values)
+        if not rest.size:
+            return blocks.copy().reshape(-1)
         return np.concatenate([blocks.reshape(-1), rest])
 
     def put(self, piece: int, own: Array, values: Array) -> None:

@@ -670,7 +670,9 @@ class GridClusters:
                     _, values, number = v.readable()
                     own = number if values is None else by.taken(p, values)
                 with place.device.alone():
-                    found = found + (own if values is None else place.device.fetched(own, v.device))
+                    if values is not None and place.device is not v.device:
+                        own = place.device.fetched(own, v.device)
+                    found = found + own
             with place.device.alone():
                 made.append(place.vector_from_coo(None, found, FP64, by.count(p)))
         return self._pieces.handle(made, FP64, (by.size,))

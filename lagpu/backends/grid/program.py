@@ -408,6 +408,8 @@ def _on_first(pieces: Pieces, x: GridHandle) -> Any:
 def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
     """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
     by, home = pieces.partition(x.size), pieces.places[0]
+    if v.known == 0:  # as the frontier, in the end
+        return pieces.empty(x.dtype, x.shape)
     if not by.in_words:
         return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
     # Blocks are whole words, which are distributed as their indices are.
@@ -415,10 +417,11 @@ def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
     for k, p, place in pieces:
         with v.device.alone():
             v.to_writable()
-            own = words.taken(p, v.words), by.taken(p, v.values)
+            bits, values = words.taken(p, v.words), by.taken(p, v.values)
         with place.device.alone():
             made = VectorStore(place.device, x.parts[k].counters, x.dtype, by.count(p))
-            bits, values = (place.device.fetched(array, v.device) for array in own)
+            if place.device is not v.device:
+                bits, values = (place.device.fetched(x, v.device) for x in (bits, values))
             made.set_bitmap(bits, values, None, None)
         parts.append(made)
     return GridHandle(parts, x.dtype, x.shape)

@@ -8,6 +8,7 @@ from lagpu import FP64, INT32, Matrix, Vector, backends, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.ops import strategies
 from lagpu.backends.grid.exchange import collected
 from lagpu.backends.grid.partition import Need, block_cyclic
 
@@ -46,6 +47,29 @@ def test_products_are_those_of_cpu(place, n):
         for iso in (True, False):
             given = entries(n, count, iso)
             assert multiplied(place, n, *given) == multiplied("cpu", n, *given)
+
+
+@pytest.mark.parametrize("iso", [True, False])
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_a_full_vector_is_full_on_every_piece(pieces, iso, monkeypatch):
+    """So sums of all entries have their kernel; of one number nothing is sent."""
+    n, found, bind = 5000, [], strategies._bind_sums
+    monkeypatch.setattr(
+        strategies, "_bind_sums", lambda A, x, job: found.append(job.whole) or bind(A, x, job)
+    )
+    i, j = np.unique(edges(n)[:2], axis=1).astype(int)
+    place, values = sims(pieces), 1.0 if iso else np.arange(n) + 1.0
+    A, w = (
+        Matrix.from_coo(i, j, True, nrows=n, ncols=n, backend=place),
+        Vector(FP64, n, backend=place),
+    )
+    u = Vector.from_coo(np.arange(n), values, size=n, dtype=FP64, like=A)
+    sent = place.pieces.engine.sent
+    w << semiring.plus_times(u @ A)
+    assert found == ["equal" if iso else "all"] * pieces
+    assert (place.pieces.engine.sent > sent) != iso
+    count = np.bincount(i, minlength=n)
+    assert w.reduce("plus").new().value == (count * values).sum()
 
 
 @pytest.mark.gpu
@@ -87,7 +111,10 @@ def test_nothing_goes_by_way_of_the_host(forms, monkeypatch):
     ("count", "iso", "width"), [(5000, True, 0), (5000, False, 8), (40, True, 0), (40, False, 8)]
 )
 def test_the_shorter_form_is_sent(count, iso, width):
-    """Bits and a value for each index, or an index of 8 bytes and a value for each entry."""
+    """Bits and a value for each index, or an index of 8 bytes and a value for each entry.
+
+    Of one number at every index nothing is sent.
+    """
     n, place = 5000, sims(2)
     at, values = entries(n, count, iso)
     u = Vector.from_coo(at, values, size=n, dtype=FP64, backend=place)
@@ -100,7 +127,7 @@ def test_the_shorter_form_is_sent(count, iso, width):
         own = int(np.sum(by.owner(at) == p))
         bits = 4 * -(-by.count(p) // 32) + width * by.count(p)
         shorter.append(min(own * (8 + width), bits))
-    assert engine.sent - before == sum(shorter)
+    assert engine.sent - before == (0 if count == n and iso else sum(shorter))
 
 
 N = 5000

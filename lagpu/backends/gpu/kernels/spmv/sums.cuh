@@ -181,7 +181,7 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
   a.idx = all.idx;
   if (all.rank && u.values) {
     for (i64 i = global_thread(); i < all.nrows; i += global_threads())
-      all.by_rank[load_ro(&all.rank[i])] = u.values[i];
+      if (has_entry(u.words, i)) all.by_rank[load_ro(&all.rank[i])] = u.values[i];
     u.values = all.by_rank;
     grid_sync(barrier);
   }
