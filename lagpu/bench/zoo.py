@@ -25,10 +25,10 @@ from lagpu.observe.trace import trace
 #: The default, policies of the same kernels, pushing alone, pulling alone, and no fusing.
 POLICIES = ("auto", "beamer", "hiragushi", "beamer:alpha=0", "beamer:alpha=1e9,beta=1e9", "eager")
 _ENOUGH_MS = 50.0  # an eager loop of thousands of levels is not repeated
-_SHOWN = 20
 _ON_GPU, _SMALL = 19, 8  # scales, by default
-_SMALLEST, _LARGEST, _ROOTS = 8, 24, 3
+_SMALLEST, _LARGEST, _ROOTS, _SHOWN = 8, 24, 3, 20
 _PUSHED, _LEVEL = 8, 4096  # costs where nothing is timed, in entries that a pull looks at
+_COUNTS = f"entries, {_PUSHED} for a pushed one, {_LEVEL} a level"
 Edges = tuple[Array, Array, int]
 Made = Callable[[], Edges]
 
@@ -158,38 +158,31 @@ def scale_of(name: str) -> int | None:
 
 
 def run(
-    name: str, backend: str, outputs: Sequence[str], roots: int | None, say: Say, keep: Keep
-) -> tuple[Report, list[str]]:
-    """Search every graph of ``zoo`` or ``zoo:SCALE``; return the report, as `suite.run` does.
-
-    `keep` is called with the report after each graph.
-    """
+    name: str, backend: str, outputs: Sequence[str], roots: int | None,
+    say: Say, keep: Keep, show: Say,
+) -> tuple[Report, list[str]]:  # fmt: skip
+    """Search every graph of ``zoo`` or ``zoo:SCALE``; keep the report, and show each row."""
     place = backends.get(backend)
     timed = Clock(place).has_device
     s = scale_of(name) or (_ON_GPU if timed else _SMALL)
     if not _SMALLEST <= s <= _LARGEST:
         raise InvalidValue(f"{name}: the scale is outside {_SMALLEST} to {_LARGEST}.")
     if not place.capabilities.fuses:
-        raise NotSupported(
-            f"bench zoo: {place.name} has no directions of its own. Name gpu or sim."
-        )
-    made = [(f, k, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
-    counts = f"entries, {_PUSHED} for a pushed one, {_LEVEL} a level"
-    cost, rows = "milliseconds" if timed else counts, list[Row]()
-    report = {**harness.envelope([place], {}), "scale": s, "cost": cost, "rows": rows}
-    for family, number, one in progress.over(made, name):
-        say(f"{family} {number + 1}")
-        A = graph(family, one, place)
-        rows += measured(f"{family} {number + 1}", A, outputs, roots or _ROOTS, s)
-        keep(report)
+        raise NotSupported(f"bench zoo: {place.name} chooses no direction. Name gpu or sim.")
+    made = [(f"{f} {k + 1}", f, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
+    found: Report = {"scale": s, "cost": "milliseconds" if timed else _COUNTS, "rows": []}
+    report = harness.envelope([place], {}) | found
+    for label, family, one in progress.over(made, name):
+        say(label)
+        for row in measured(label, graph(family, one, place), outputs, roots or _ROOTS, s):
+            report["rows"].append(row)
+            keep(report)
+            show("{graph}, {output}: {ratio:.2f} of {best}".format_map(row))
     return report, []
 
 
 def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int) -> Iterator[Row]:
-    """Yield a row for each output: the cost of each policy, root by root.
-
-    `ratio` is that of the default to the best policy, at the worst root.
-    """
+    """Yield a row for each output; `ratio` is default to best policy, at the worst root."""
     place, clock = A.backend, Clock(A.backend, enough_ms=_ENOUGH_MS)
     found = np.flatnonzero(np.diff(A.to_csc()[0]))
     sources = np.random.default_rng(seed).choice(found, min(roots, len(found)), replace=False)
@@ -199,8 +192,8 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
             chosen = None if policy in ("auto", "eager") else policy
             search = partial(ALGORITHMS[output], placed_on(A, overridden(place, None, chosen)))
             with as_mode(policy):
-                if clock.has_device:
-                    search(int(sources[0]))  # compiles kernels, and makes workspaces
+                if clock.has_device:  # compiles kernels, and makes workspaces
+                    search(int(sources[0]))
                 costs[policy] = [_cost(clock, partial(search, int(v))) for v in sources]
         ratio, best = max((max(np.divide(costs["auto"], x)), key) for key, x in costs.items())
         yield {"graph": name, "output": output, "ratio": float(ratio),
@@ -217,12 +210,6 @@ def _cost(clock: Clock, search: Callable[[], object]) -> float:
         if row.method == "mxv":
             cost += _LEVEL + (row.edges or 0) * (_PUSHED if row.direction == "push" else 1)
     return float(cost)
-
-
-def line(row: Row) -> str:
-    """Return a row as a line, as it is found."""
-    cost = max(row["costs"]["auto"])
-    return "{graph}, {output}: {ratio:.2f} of {best}, {cost:.4g}".format(**row, cost=cost)
 
 
 def table(rows: Sequence[Row]) -> FittingTable:

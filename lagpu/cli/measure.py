@@ -8,7 +8,7 @@ from typing import Any
 
 from lagpu.bench import algorithms, graph500, suite, zoo
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
-from lagpu.bench.harness import Keep, Say, machine_line
+from lagpu.bench.harness import machine_line
 from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
@@ -80,18 +80,10 @@ def bench(
         (place, *more), name = backend or ["auto"], graphs[0]
         if len(graphs) + len(more) > 1:
             raise InvalidValue("bench zoo: takes one backend, and no other graph. Leave them out.")
-
-        def search_all(say: Say, keep: Keep) -> tuple[Report, list[str]]:
-            def keep_and_show(found: Report) -> None:
-                keep(found)
-                show(*map(zoo.line, found["rows"][-len(outputs) :]))
-
-            return zoo.run(name, place, [*map(str, outputs)], roots, say, keep_and_show)
-
         _measure(
             "bench",
             json_file,
-            search_all,
+            lambda say, keep: zoo.run(name, place, [*map(str, outputs)], roots, say, keep, show),
             lambda found: show(
                 zoo.table(found["rows"]),
                 f"At the slowest root, by {found['cost']}; {machine_line(found)}",

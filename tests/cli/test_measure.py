@@ -246,6 +246,19 @@ def test_the_zoo_is_a_table_and_a_report(run, monkeypatch, tmp_path):
     assert [row["output"] for row in report["rows"]] == ["parents"] * 2
 
 
+def test_an_interrupted_zoo_has_shown_and_kept_its_rows(run, monkeypatch, tmp_path):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zoo, "zoo", lambda s: {"stars": [f"star:{1 << s}", interrupted]})
+    file = tmp_path / "zoo.json"
+    code, out, _ = run("bench", "zoo", "-b", "sim", "--roots", 1, "--json", file)
+    assert code == 130
+    assert out.startswith("stars 1, levels: ")
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["graph"] == "stars 1"
+
+
 def test_without_a_gpu_the_default_graphs_are_small(run, monkeypatch):
     assert not set(SMALL_SUITE) & set(SUITE)
     monkeypatch.setattr(suite, "SMALL_SUITE", SMALL_SUITE[2:3])

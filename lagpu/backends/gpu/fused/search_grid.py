@@ -67,8 +67,8 @@ class Workspace:
         self.hint: Any = None if pull is None else pull.hint
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        #: Of a frontier, and of vertices that a pull puts off.
-        self._num_chunks = max(workspaces.chunks_in(x) for x in {successors, predecessors} if x)
+        pointers = [x.col_ptr for x in {successors, predecessors} if x]
+        self._num_chunks = 1 + max(workspaces.count_parts(device, x) for x in pointers)
         self._device, self._push, self._n, self._place = device, push, n, kind
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
@@ -88,27 +88,20 @@ class Workspace:
         self.shared = 2 * entry * self.solo
 
     def lists(self, again: bool) -> dict[str, Any]:
-        """Return the arrays of two lists, with all twice if a vertex may be in both `again`.
-
-        A search that only pulls has the chunks alone, of what it puts off.
-        """
+        """Return the arrays of two lists, with all twice if a vertex may be in both `again`."""
         push, count = self._push, self._num_chunks
-        chunks: Any = None
-        if push is None or again or count > push.num_chunks:
-            chunks = self._arrays(("chunks", again), [((1 + again) * count, np.uint64)])[0]
-        if push is None:
-            lists = dict.fromkeys(("vertex", "start", "degree"))
-            return {**lists, "num_room": 0, "num_places": 0} | _chunks(chunks)
-        room = 2 * self._n if again else len(push.vertex)
+        own = push is None or again or count > push.num_chunks
+        sizes: list[tuple[int, Any]] = [((1 + again) * count if own else 0, np.uint64)]
+        room = 0 if push is None else 2 * self._n if again else len(push.vertex)
         places = min(room, 2 * PLACED)
-        sizes = [(places, self._place), (places, np.uint32)]
-        if again:
-            sizes.append((room, push.vertex.dtype))
-        start, degree, *own = self._arrays(("lists", again), sizes)
+        sizes += [(places, self._place), (places, np.uint32), (room if again else 0, np.int32)]
+        chunks, start, degree, vertex = self._arrays(("lists", again), sizes)
+        chunks = chunks if own or push is None else push.chunks
+        vertex = vertex if again or push is None else push.vertex
         return {
-            "vertex": own[0] if own else push.vertex, "start": start, "degree": degree,
-            "num_room": room, "num_places": places,
-        } | _chunks(push.chunks if chunks is None else chunks)  # fmt: skip
+            "vertex": vertex, "start": start, "degree": degree, "num_room": room,
+            "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
+        }  # fmt: skip
 
     def both(self) -> dict[str, Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
@@ -128,10 +121,6 @@ class Workspace:
             self.nbytes += nbytes
             self._made[what] = [self._device.xp.empty(count, kind) for count, kind in sizes]
         return self._made[what]
-
-
-def _chunks(chunks: Any) -> dict[str, Any]:
-    return {"chunks_a": chunks, "chunks_b": chunks[-1:]}
 
 
 def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
