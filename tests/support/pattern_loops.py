@@ -132,9 +132,9 @@ def chosen(A):
 OUTSIDE = {
     unmasked: "the body writes the matrix of a product",
     complemented: "the body writes the matrix of a product",
-    of_another: "",
+    of_another: "generated loop: ",  # of bitmap matrices
     filled: "the body writes the matrix of a product",
     by_place: "the body writes the matrix of a product",
     transposed: "the body writes the matrix of a product",
-    chosen: "",
+    chosen: "eager: ",
 }

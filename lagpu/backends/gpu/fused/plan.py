@@ -154,4 +154,4 @@ def _why_no_bitmaps(body: SearchBody) -> str:
     k, n = body.frontier.shape
     if n * stride(k) // 32 >= 2**31:
         return "the frontier has 2**31 words or more"
-    return run.why_no_bitmap([body.frontier, *(a.target for a in body.assignments)])
+    return run.why_no_bitmap([body.frontier, *(a.target for a in body.assignments)], 2)

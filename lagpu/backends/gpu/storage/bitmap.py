@@ -30,20 +30,20 @@ def words_of(nrows: int) -> tuple[str, int]:
     return ("u32", 1) if each == 32 else ("u64", each // 64)
 
 
-def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
-    """Return the bytes of a bitmap matrix of this shape; None if the shape is not wide enough."""
+def bytes_of(dtype: DType, shape: tuple[int, int], wide: int = 2) -> int | None:
+    """Return the bytes of a bitmap matrix of this shape; None without `wide` times more columns."""
     k, n = shape
-    if not 1 <= k <= MOST_ROWS or n < 2 * k:
+    if not 1 <= k <= MOST_ROWS or n < wide * k:
         return None
     return n * stride(k) * dtype.numpy.itemsize + n * stride(k) // 8
 
 
-def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
-    """Whether a matrix of this shape may be a bitmap: wide, and bits and values fit four times.
+def fits(device: Device, dtype: DType, shape: tuple[int, int], wide: int = 2) -> bool:
+    """Whether a matrix of this shape may be a bitmap: `wide`, and bits and values fit four times.
 
     One copy in the memory pool is enough: asking the driver costs more than a level of a search.
     """
-    needed = bytes_of(dtype, shape)
+    needed = bytes_of(dtype, shape, wide)
     if needed is None:
         return False
     small = needed <= 1 << 25 or needed <= device.pooled_bytes()
@@ -150,11 +150,10 @@ class MatrixHandle:
     def is_bitmap(self) -> bool:
         return type(self.store) is BitmapMatrix
 
-    @property
-    def may_be_bitmap(self) -> bool:
-        """Whether it is stored as a bitmap matrix, or may become one."""
+    def may_be_bitmap(self, wide: int) -> bool:
+        """Whether it is stored as a bitmap matrix, or may become one; `wide` as in `fits`."""
         store = self.store
-        return type(store) is BitmapMatrix or fits(store.device, store.dtype, store.shape)
+        return type(store) is BitmapMatrix or fits(store.device, store.dtype, store.shape, wide)
 
     def csc(self) -> CscMatrix:
         """Return the matrix by columns, to be read."""

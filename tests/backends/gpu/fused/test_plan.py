@@ -313,6 +313,6 @@ def test_sources_set_one_by_one_all_count(backend):
     [((32, 2**31 - 1), True), ((32, 2**31), False), ((33, 2**30 - 1), True), ((33, 2**30), False)],
 )
 def test_words_are_counted_in_32_bits(shape, fits):
-    frontier = types.SimpleNamespace(shape=shape, may_be_bitmap=True)
+    frontier = types.SimpleNamespace(shape=shape, may_be_bitmap=lambda wide: True)
     body = types.SimpleNamespace(frontier=frontier, assignments=())
     assert plan._why_no_bitmaps(body) == ("" if fits else "the frontier has 2**31 words or more")

@@ -295,7 +295,7 @@ def on_entries(
     """Return statements on entries, or why none; `shape` is of all but the matrices of products."""
     why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
     all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
-    if why := why or why_no_bitmap(all_read):
+    if why := why or why_no_bitmap(all_read, 1 if shape is None else 2):
         return Rejection(why)
     written = distinct(s.out for s in statements)
     bitmaps = {id(C): C.own_bitmap(counters) for C in written}
@@ -306,10 +306,10 @@ def on_entries(
     return OnEntries([_on_entries(s, entries) for s in statements], written, bitmaps)
 
 
-def why_no_bitmap(matrices: Sequence[MatrixHandle]) -> str:
+def why_no_bitmap(matrices: Sequence[MatrixHandle], wide: int) -> str:
     """Return why one of them cannot be a bitmap matrix, or an empty string."""
-    shapes = (A.shape for A in matrices if not A.may_be_bitmap)
-    what = "cannot be a bitmap matrix; take fewer rows at a time, at most half as many as columns"
+    shapes = (A.shape for A in matrices if not A.may_be_bitmap(wide))
+    what = "cannot be a bitmap matrix; take fewer rows at a time"
     return next((f"a matrix of shape {shape} {what}" for shape in shapes), "")
 
 

@@ -20,7 +20,7 @@ from samples import picked, sampled
 from traces import same
 
 import lagpu
-from lagpu import INT64, Matrix, algorithms, binary, check, generators
+from lagpu import INT64, Matrix, algorithms, binary, check, generators, semiring
 from lagpu.algorithms.betweenness import count_paths
 
 ONE_WAY = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
@@ -169,11 +169,25 @@ def test_the_columns_alone(backend):
     ],
 )
 def test_what_is_no_program(backend, loop, why):
-    graph = random_graph(20, 2)
+    graph = random_graph(1100 if loop is bitmap_loops.all_large else 20, 2)
     compared(backend, lambda A: loop(A, 3), graph, how="eager: ")
     if backend.name != "cpu":
         loop(graph.to(backend), 3)
         assert why in backend.last_loop
+
+
+def test_a_square_matrix_is_one_too_in_a_loop(backend):
+    """Of at most 1,024 rows; any statement takes it afterwards."""
+    graph, left = random_graph(40, 3), []
+    for A in (graph.to(backend), graph):
+        (near,) = bitmap_loops.all_large(A, 2)
+        both = near.ewise_add(A, "plus").new()
+        both(~near.S) << semiring.plus_pair(A @ near.T)
+        left.append((near, both, semiring.plus_pair(near @ A).new(), near[[5, 2], [0, 7]].new()))
+    for there, here in zip(*left, strict=True):
+        assert there.to("cpu").isequal(here)
+    if backend.name != "cpu":
+        assert loop_name(backend) == PROGRAM
 
 
 def test_a_scalar_is_read_in_each_iteration(backend):
