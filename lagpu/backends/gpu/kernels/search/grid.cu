@@ -251,26 +251,27 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       look(stop, counter(s, turn + 1, kFound));
     block->later = counter(s, turn + 1, kLevel);  // written by all threads, for themselves
     u64 level = 0;
-    for (bool rest = false;; rest = true) {  // twice where a pull puts vertices off
-      Tally tally{0, 0};
-      if (alone) {
-        if (now.num_small <= most_alone(s)) {
-          if (is_last_block()) search_alone<1>(s, turn, depth, times, now.num_small);
-        } else if (LG_CLUSTER > 1 && is_last_cluster()) {
-          search_alone<LG_CLUSTER>(s, turn, depth, times, now.num_small);
-        }
-      } else if (listed) {
-        LG_LOGGED(if (logs()) s.log->now.how =
-                      course->makes != kMakesLists ? kPushesIntoWords : kPushes;)
-        push(s, turn, depth, now, &course->makes, &tally);
-      } else {
-        if (rest)
-          pull_deferred(s, depth, block, &tally);
-        else
-          pull(s, depth, block, &tally, [&](u32 w, u32 found) { s.next()[w] = found; });
-        LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
-                  if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
+    Tally tally{0, 0};
+    if (alone) {
+      if (now.num_small <= most_alone(s)) {
+        if (is_last_block()) search_alone<1>(s, turn, depth, times, now.num_small);
+      } else if (LG_CLUSTER > 1 && is_last_cluster()) {
+        search_alone<LG_CLUSTER>(s, turn, depth, times, now.num_small);
       }
+    } else if (listed) {
+      LG_LOGGED(if (logs()) s.log->now.how =
+                    course->makes != kMakesLists ? kPushesIntoWords : kPushes;)
+      push(s, turn, depth, now, &course->makes, &tally);
+    } else {
+      pull(s, depth, block, &tally, [&](u32 w, u32 found) { s.next()[w] = found; });
+    }
+    for (bool rest = false;; rest = true) {  // twice where a pull puts vertices off
+      if (rest) {
+        tally = Tally{0, 0};
+        pull_deferred(s, depth, block, &tally);
+      }
+      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+                if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       if (warp_any(tally.found != 0)) {
         tally.found = warp_reduce(tally.found, LgPlus());
         tally.edges = warp_reduce(tally.edges, LgPlus());
