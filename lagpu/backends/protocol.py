@@ -142,6 +142,8 @@ class Capabilities(NamedTuple):
     batches: Any = None
     #: Returns the most threads that a statement takes now; None where a device computes.
     threads: Callable[[], int] | None = None
+    #: Whether `matrix_from_csc` takes ``by_rows=True`` of rows, in which matrices are stored.
+    by_rows: bool = False
     #: Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
     #: many iterations of a loop that names these objects `plan_loop` is asked to run the rest as
     #: one program; None for never. `turns` are `Until`, or the levels of a sweep.

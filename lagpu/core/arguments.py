@@ -603,6 +603,9 @@ def from_rows(
     backend: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> Any:
     """Return a backend's matrix of checked compressed rows; device arrays stay on the device."""
+    if backend.capabilities.by_rows:
+        rows: Any = backend
+        return rows.matrix_from_csc(ptr, idx, values, dtype, shape, by_rows=True)
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
         out = backend.matrix(dtype, shape)
         by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])

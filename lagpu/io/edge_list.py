@@ -25,8 +25,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.host import progress
+from lagpu.errors import FileFormatError, InvalidValue, LimitExceeded, OutOfMemory
 from lagpu.host.columns import distinct
 from lagpu.io import reading
 from lagpu.io.csc import CSC
@@ -113,14 +112,23 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     )
 
 
-def _require_lines(data: bytes, budget: Budget) -> None:
-    """Ask for the memory of the edges in the lines of a text."""
-    need = _BYTES_OF_EDGE * reading.lines_in(data) + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+def _require_lines(
+    data: bytes, budget: Budget, nbytes: int = _BYTES_OF_EDGE, piece: int = 16, width: int = 2
+) -> None:
+    """Ask for the memory of so many bytes a line of a text; at first for the most possible."""
+    ask = functools.partial(budget.require, part="its lines", held=len(data))
+    beside = piece * min(len(data), reading.PIECE)
+    try:
+        ask(nbytes * (len(data) // (2 * width)) + beside)
+    except (OutOfMemory, LimitExceeded):
+        ask(nbytes * reading.lines_in(data) + beside)
 
 
 def _parsed(data: bytes, start: int, width: int, name: str, places: tuple[int, ...] = ()) -> Edges:
     """Return the edges of all lines from an offset on."""
+    with contextlib.suppress(Malformed):  # the usual lines, where pyarrow is installed
+        found = reading.shares(data, start, name, reading.mark_of(data, start), "int32")
+        return Edges.join([Edges.of(columns, width, places) for columns in found])
     return Edges.join(reading.parsed(data, start, lambda text: edges_of(text, width, places), name))
 
 
@@ -424,7 +432,6 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
 
 _SEPARATORS = ("\t", ",", ";")
 _ROWS = 1 << 16  # at a time
-_SHARE = 1 << 28  # bytes, by pyarrow
 _NO_VERTEX = f"has the vertex {{}}, not a whole number 0, 1, 2, ... below 2**53. {NAMES_HINT}"
 _NO_WEIGHT = "has the weight {}, which is no number of 64 bits"
 
@@ -485,8 +492,7 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
     ids = None
     try:
         form = _form_of(data, offset, first, options, name)
-        ask = reading.lines_in(data) * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
-        budget.require(ask, "its lines", held=len(data))
+        _require_lines(data, budget, 16 * (form.width + 1), 32, form.width)
         kinds = ("int32", "int64", *["string"] * options.renumber)
         readers: list[Any] = [functools.partial(_of_columns, kind=kind) for kind in kinds]
         for read in (*readers, _of_numbers, _of_words):
@@ -552,25 +558,13 @@ def _of_columns(
 
     Raises `Malformed` for a table that others have to read, or that has ends of another kind.
     """
-    data, name = form.data, form.name
-    if len(data) < reading.LARGE:
-        raise Malformed
     names: Any = reading.Names()
-    size, found = len(data) if b'"' in data else _SHARE, []
-    with progress.bar(f"reading {name}", len(data)) as done:
-        for start, stop in reading.cuts(data, form.start, size):  # a line end may be in quotes
-            if not data.isascii():
-                data[start:stop].decode()  # columns that are not read, too
-            columns = reading.columns_of(
-                data, form.separator, start, stop, width=form.width, places=form.places, kind=kind
-            )
-            if columns is None:
-                raise Malformed
-            if kind == "string":
-                codes = names.codes_of(budget, *columns[:2], held=2 * len(data))
-                columns[:2] = codes.reshape(2, -1)
-            found.append(Edges(*columns) if options.renumber else Edges.of(columns, len(columns)))
-            done(stop)
+    found, given = [], (form.width, form.places)
+    for columns in reading.shares(form.data, form.start, form.name, form.separator, kind, *given):
+        if kind == "string":
+            codes = names.codes_of(budget, *columns[:2], held=2 * len(form.data))
+            columns[:2] = codes.reshape(2, -1)
+        found.append(Edges(*columns) if options.renumber else Edges.of(columns, len(columns)))
     edges = Edges.join(found)
     if kind != "string":
         return edges, None

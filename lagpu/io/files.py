@@ -126,9 +126,10 @@ def read(
     """
     file = path_of(path)
     op = None if dup_op is None else binary_operator(dup_op)
-    options = Options(header, op, renumber, _three(columns))
     asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
+    by_rows = grid.capabilities.by_rows and directed is not False
+    options = Options(header, op, renumber, _three(columns), by_rows)
     with memory.shortage_named(f"read: {file.name}"):
         if grid.capabilities.parts is not None and not hasattr(path, "read") and str(file) != "-":
             with os_errors_named("read", file):

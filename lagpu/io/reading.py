@@ -11,6 +11,7 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,10 +42,11 @@ _PLAIN = bytes.maketrans(b"\r\x1c\x1d\x1e\x1f", b" \0\0\0\0")
 _DIGITS = b"0123456789+-,; \t\n\v\f"  # all characters of whole numbers and what separates them
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 _ODD_MINUS = re.compile(rb"-(?:[^0-9.]|[0.]+\n)")  # SciPy adds -0.0 to 0.0
-# What pyarrow takes for a number: 0x1F, nan(1), and +1 for a real one.
-_ODD_MARKS = (b"x", b"X", b"(", b"+")
-_ODD = re.compile(rb"0[xX]|[nN]\(|(?<![eE])\+")
+# What pyarrow takes for a number: 0x1F, +1 for a real one, and nan(1).
+_ODD_MARKS = (b"x", b"X", b"+")
+_ODD = re.compile(rb"0[xX]|(?<![eE])\+")
 LARGE = 1 << 21  # bytes of a text for which pyarrow is loaded
+_SHARE = 1 << 28  # bytes that pyarrow reads at a time
 _LINE = 1 << 17  # bytes of a longest line there, and so of a longest field, as in Python's csv
 _FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
 
@@ -200,7 +202,7 @@ def regular(text: bytes, mark: bytes) -> tuple[int, int, bool]:
 def _usual_table(text: bytes, separator: str | None) -> Array | None:
     """Return `table` of a text in the usual form, several times as fast; None for others."""
     text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-    mark = (separator or _mark(text)).encode()
+    mark = (separator or mark_of(text)).encode()
     width, lines, whole = regular(text, mark)
     if not width or _ODD_MINUS.search(text):
         return None
@@ -220,25 +222,50 @@ def _usual_table(text: bytes, separator: str | None) -> Array | None:
             return None
 
 
-def _mark(text: bytes) -> str:
-    return "\t" if b"\t" in text[: text.find(b"\n")] else " "
+def mark_of(text: bytes, start: int = 0) -> str:
+    """Return what separates the numbers of a list, by its first line from an offset on."""
+    return "\t" if b"\t" in text[start : text.find(b"\n", start)] else " "
 
 
 def columns(text: bytes, separator: str | None = None) -> Sequence[Array] | Array:
     """Return the columns of `table`, where large by pyarrow, which is faster if it is installed."""
-    found = columns_of(text, separator or _mark(text)) if len(text) >= LARGE else None
+    found = _columns_of(text, separator or mark_of(text)) if len(text) >= LARGE else None
     return table(text, separator).T if found is None else found
 
 
-def columns_of(
-    data: bytes, separator: str, start: int = 0, stop: int | None = None, *,
-    width: int = 0, places: tuple[int, ...] = (), kind: str = "int64",
+def shares(
+    data: bytes, start: int, name: str, separator: str, kind: str,
+    width: int = 0, places: tuple[int, ...] = (),
+) -> Iterator[list[Any]]:  # fmt: skip
+    """Yield the columns of each share of a large text by pyarrow; see `_columns_of`.
+
+    Raises `Malformed` for what others must read.
+    """
+    if len(data) - start < LARGE:
+        raise Malformed
+    quotes = width > 0 and b'"' in data
+    size = len(data) if quotes else _SHARE  # a line end may be in quotes
+    with progress.bar(f"reading {name}", len(data)) as done:
+        for at, stop in cuts(data, start, size):
+            if width > len(places) and not data.isascii():
+                data[at:stop].decode()  # columns that are not read
+            form = separator, at, stop, width, places, kind, quotes
+            found = _columns_of(data, *form)
+            if found is None:
+                raise Malformed
+            yield found
+            done(stop)
+
+
+def _columns_of(
+    data: bytes, separator: str, start: int = 0, stop: int | None = None,
+    width: int = 0, places: tuple[int, ...] = (), kind: str = "", quotes: bool = False,
 ) -> list[Any] | None:  # fmt: skip
     """Return the columns of whole lines as pyarrow reads them, or None for what others must read.
 
-    Those are lines that pyarrow refuses, or might read otherwise. The columns are INT64 or FP64; of
-    a table with `width` columns and maybe quotes only the `places` are returned; the first
-    two are of a `kind`, as pyarrow has it if that is "string".
+    Those are lines that pyarrow refuses, or might read otherwise. The columns are INT64 or FP64,
+    but the first two of a `kind` if one is given, as pyarrow has it if that is "string". Of a table
+    with `width` columns only those at the `places` are returned.
     """
     stop, texts = len(data) if stop is None else stop, kind == "string"
     odd = () if texts and len(places) == 2 else _ODD_MARKS
@@ -251,33 +278,36 @@ def columns_of(
         pyarrow, reader = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.csv"))
     except ImportError:
         return None
-    titles = [str(k) for k in range(width)]
-    chosen = [titles[k] for k in places]
+    titles = [f"f{k}" for k in range(width)]  # as pyarrow calls them by itself
+    types = {f"f{k}": kind for k in (places or (0, 1))[:2] if kind}
+    if not width and kind and b"." in data[start : data.find(b"\n", start)]:
+        types["f2"] = "double"  # the weights
     try:
         found = reader.read_csv(
             pyarrow.BufferReader(pyarrow.py_buffer(data).slice(start, stop - start)),
             reader.ReadOptions(
-                block_size=_LINE, column_names=titles, autogenerate_column_names=not width
+                use_threads=pyarrow.cpu_count() > 1, block_size=_LINE,
+                column_names=titles, autogenerate_column_names=not width,
             ),
             reader.ParseOptions(
-                delimiter=separator, quote_char='"' if width else False,
-                newlines_in_values=width > 0 and b'"' in data,
+                delimiter=separator, quote_char='"' if quotes else False, newlines_in_values=quotes
             ),
             reader.ConvertOptions(
-                column_types=dict.fromkeys(chosen[:2], kind), include_columns=chosen,
+                column_types=types,
+                include_columns=[titles[k] for k in places] if width else None,
                 null_values=[], true_values=[], false_values=[],
             ),
         ).columns  # fmt: skip
     except pyarrow.ArrowException:
         return None
-    kinds = {kind, "int64", "double"} - {"string"}
+    kinds = {"int32" if kind == "int32" else "int64", "int64", "double"}
     if any(str(column.type) not in kinds for column in found[2 * texts :]):
         return None
     numbers = [array_of(column) for column in found[2 * texts :]]
     for x in numbers:
         usual = x.dtype.kind != "f" or -(2.0**63) < x.min(initial=0) <= x.max(initial=0) < 2.0**63
-        if not usual and np.isfinite(x[abs(x) >= 2.0**63]).any():
-            return None  # they may be whole, and beyond 64 bits
+        if not usual and (np.isfinite(x[abs(x) >= 2.0**63]).any() or b"(" in data):
+            return None  # they may be whole, and beyond 64 bits; and of nan(1)
     return [*found[: 2 * texts], *numbers]
 
 
@@ -377,6 +407,7 @@ class Options(NamedTuple):
     dup_op: BinaryOp | None = None
     renumber: bool = False
     columns: tuple[str, ...] | None = None
+    by_rows: bool = False  # whether the backend stores a matrix that is not made symmetric so
 
 
 class Parsed(NamedTuple):
@@ -473,7 +504,9 @@ def graph_of(
     n = len(ids) if ids is not None else max(n, 1 + edges.largest())
     need = bytes_for_entries(len(u), n, values=weights is not None, held=held)
     budget.require(need, part or f"{n} vertices", NUMBERS_HINT, held)
-    return Parsed(from_entries(u, v, weights, n, n, options.dup_op), undirected, ids)
+    by_rows = options.by_rows and not undirected
+    csc = from_entries(*((v, u) if by_rows else (u, v)), weights, n, n, options.dup_op)
+    return Parsed(replace(csc, by_rows=by_rows), undirected, ids)
 
 
 def from_one(name: str, n: int, *ends: Array) -> list[Array]:

@@ -123,7 +123,7 @@ def parse_metis(data: bytes, budget: Budget, options: Options) -> Parsed:
         )
     edges = _adjacent(words, counts[:n], head, name)
     held = len(data) + 8 * len(words) + 16 * len(edges.u)
-    found = graph_of(edges, budget, options, held=held, n=n)
+    found = graph_of(edges, budget, options._replace(by_rows=False), held=held, n=n)
     pair = asymmetry(found.csc)
     if pair is not None:
         i, j = pair

@@ -175,3 +175,24 @@ def test_one_entry_is_united_with_one_elsewhere(row, col):
     assert (merged.row_idx.tolist(), merged.col_ptr.tolist(), conflict) == ([1, 0], [0, 1, 2], None)
     other = csc.from_entries(np.array([row]), np.array([col]), np.array([6]), 2, 2)
     assert csc.united(own, other)[1] == (row, col, 5, 6)
+
+
+@pytest.mark.parametrize("op", [None, binary.first, binary.max])
+@pytest.mark.parametrize("kind", [None, bool, np.int8, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("count", [0, 1, 300])
+def test_entries_that_do_not_fit_keys_are_sorted_alike(op, kind, count):
+    drawn = np.random.default_rng(count)
+    rows, cols = drawn.integers(0, 9, count), drawn.integers(0, 12, count)
+    values = None if kind is None else drawn.integers(0, 90, count).astype(kind)
+    if kind is bool and op is not None:
+        op = binary.lor
+    few, many = (csc.from_entries(rows, cols, values, n, 12, op) for n in (9, 2**61))
+    assert few.iso == many.iso
+    for name in ("col_ptr", "row_idx", "values"):
+        x, y = getattr(few, name), getattr(many, name)
+        assert np.array_equal(x, y)
+        assert name == "row_idx" or x.dtype == y.dtype
+    if values is not None and op is None and kind is not bool and count:
+        dense = np.zeros((9, 12), kind)
+        np.add.at(dense, (rows, cols), values)
+        assert np.array_equal(dense[few.row_idx, few.columns()], few.dense_values())

@@ -87,7 +87,7 @@ def test_both_readers_say_the_same(case, sizes):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_LINE", line)
         patch.setattr(reading, "PIECE", piece)
-        patch.setattr(edge_list, "_SHARE", piece)
+        patch.setattr(reading, "_SHARE", piece)
         patch.setattr(reading, "LARGE", math.inf)
         expected = outcome(text, suffix, options)
         patch.setattr(reading, "LARGE", 0)

@@ -104,6 +104,7 @@ class CpuBackend:
         policies=tuple(statements.POLICIES),
         threads=handles.allowed_threads,
         patience=csgraph.patience,
+        by_rows=True,
     )
     device = None
     lock = LOCK
@@ -227,16 +228,22 @@ class CpuBackend:
 
     def matrix_from_csc(
         self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType,
-        shape: tuple[int, int], symmetric: bool | None = None,
+        shape: tuple[int, int], symmetric: bool | None = None, by_rows: bool = False,
     ) -> Box:  # fmt: skip
+        """See `Backend`; these may be compressed rows, as those of a symmetric matrix are."""
         _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
-        if np.ndim(values) == 0:
-            values = dtype.numpy.type(values)
 
         def made() -> Any:
-            A = gb.Matrix.from_csc(
-                on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
-            )
+            ptr, idx = (np.array(on_host(x), np.uint64) for x in (col_ptr, row_idx))
+            given: dict[str, Any] = {
+                "values": np.array(on_host(values), dtype.numpy, ndmin=1),
+                "is_iso": np.ndim(values) == 0, "take_ownership": True, "dtype": dtype.name,
+                "nrows": shape[0], "ncols": shape[1], "indptr": ptr,
+            }  # fmt: skip
+            new = gb.Matrix.ss
+            if by_rows or symmetric:
+                return new.import_csr(col_indices=idx, sorted_cols=True, **given)
+            A = new.import_csc(row_indices=idx, sorted_rows=True, **given)
             A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
             return A
 

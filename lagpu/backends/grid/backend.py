@@ -280,6 +280,7 @@ class GridBackend:
             parts=Parts(self.pieces),
             clusters=self._clusters,
             patience=self._patience if self.pieces.are_one else None,
+            by_rows=False,
         )
 
     def __repr__(self) -> str:
