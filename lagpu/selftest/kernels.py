@@ -50,6 +50,9 @@ def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any
         yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)
         of_products = [row for row in ALGORITHMS if row.topic == "triangles"]
         yield from selected(place, seed, {"hubs": TYPES["hubs"]}, of_products)
+    # What depends on how even degrees are, or on the levels of a few sources.
+    more = [row for row in ALGORITHMS if row in of_products or "between " in row.key]
+    yield from selected(place, seed + 4, dict.fromkeys(("hubs", "directed"), (BOOL,)), more)
     yield _EDGES, functools.partial(_checks_arrays, place.device)
 
 

@@ -106,7 +106,7 @@ def test_algorithms_need_no_others(cubins):
     device, known = cubins.Recorder(8), set(cubins.common_kernels(8))
     place, called = GpuBackend("recorder", device), set()
     for kind, dtype in (("hubs", FP64), ("directed", BOOL), ("road", BOOL)):
-        for key, call in selected(place, 5, {kind: (dtype,)}, ALGORITHMS):
+        for key, call in selected(place, 7, {kind: (dtype,)}, ALGORITHMS):
             del device.kernels[:]
             call()
             called.add(key)
