@@ -67,8 +67,6 @@ class Workspace:
         self.hint: Any = None if pull is None else pull.hint
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        pointers = [x.col_ptr for x in {successors, predecessors} if x]
-        self._num_chunks = 1 + max(workspaces.count_parts(device, x) for x in pointers)
         self._device, self._push, self._n, self._place = device, push, n, kind
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
@@ -89,15 +87,17 @@ class Workspace:
 
     def lists(self, again: bool) -> dict[str, Any]:
         """Return the arrays of two lists, with all twice if a vertex may be in both `again`."""
-        push, count = self._push, self._num_chunks
-        own = push is None or again or count > push.num_chunks
-        sizes: list[tuple[int, Any]] = [((1 + again) * count if own else 0, np.uint64)]
-        room = 0 if push is None else 2 * self._n if again else len(push.vertex)
+        push = self._push
+        if push is None:
+            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
+            return {**none, "num_room": 0, "num_places": 0}
+        room = 2 * self._n if again else len(push.vertex)
         places = min(room, 2 * PLACED)
-        sizes += [(places, self._place), (places, np.uint32), (room if again else 0, np.int32)]
-        chunks, start, degree, vertex = self._arrays(("lists", again), sizes)
-        chunks = chunks if own or push is None else push.chunks
-        vertex = vertex if again or push is None else push.vertex
+        sizes = [(places, self._place), (places, np.uint32)]
+        if again:
+            sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+        start, degree, *own = self._arrays(("lists", again), sizes)
+        vertex, chunks = own or (push.vertex, push.chunks)
         return {
             "vertex": vertex, "start": start, "degree": degree, "num_room": room,
             "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
@@ -145,10 +145,10 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     index, place = (np.dtype(index_kind(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
     levels = n * INT32.numpy.itemsize + 4 * nwords(n)
-    kept = workspaces.pull_bytes(n) + 12 * nwords(n) + 8 * chunks
+    kept = workspaces.pull_bytes(n) + 12 * nwords(n)
     if not one_form:
         places = min(workspaces.list_room(n), 2 * PLACED)
-        kept += workspaces.push_bytes(n, 0) + (4 + place) * places
+        kept += workspaces.push_bytes(n, chunks) + (4 + place) * places
     forms = 1 if symmetric or one_form else 2
     return csc, forms * csc + kept + levels
 

@@ -32,7 +32,7 @@ class PushSpace:
         xp, n = A.device.xp, A.shape[1]
         self._col_ptr = A.col_ptr
         self.device = A.device
-        count = self.num_chunks = count_parts(A.device, A.col_ptr) + 1
+        count = self.num_chunks = count_parts(A.device, A.col_ptr, SMALL, CHUNK) + 1
         self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
         self.vertex = xp.empty(list_room(n), np.int32)  #: A listed column.
@@ -129,7 +129,7 @@ class PullSpace:
         )  # fmt: skip
 
 
-def count_parts(device: Device, col_ptr: Array, shortest: int = SMALL, size: int = CHUNK) -> int:
+def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
     """Return the parts of `size` entries of all columns longer than `shortest`."""
     total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1
     run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))

@@ -9,7 +9,6 @@ import lagpu
 from lagpu import Matrix, algorithms, check
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.ops.planner import NO_DELTA
-from lagpu.bench import zoo
 from lagpu.io.csc import from_entries, undirected
 
 
@@ -71,19 +70,6 @@ def test_a_search_pushes_again_where_its_pull_has_found_few_of_those_left(place,
     assert all(r.startswith(("edges ", "vertices ")) for r in reasons[last + 1 :])
     monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
     assert proved(core_beside_cliques(n, 32, place))[0][last] == "pull"
-
-
-def test_no_pull_follows_words_of_edges_that_led_to_the_same_vertices(place, monkeypatch):
-    """One of sixteen components, whose vertices would all look in vain."""
-    monkeypatch.setattr(search_grid, "gamma_of", lambda *_: 1e30)
-    made = zoo.zoo(13)["disconnected"][2]
-    A = zoo.graph("disconnected", made, place)
-    source = int(np.flatnonzero(np.diff(A.to_csc()[0]) == 4)[0])
-    ways, reasons = proved(A, source)
-    assert "into words" in " ".join(reasons)
-    assert "pull" not in ways
-    monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
-    assert "pull" in proved(zoo.graph("disconnected", made, place), source)[0]
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -12,10 +12,8 @@ from hubs import directions
 import lagpu
 from lagpu import Matrix, algorithms, check, generators
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.ops.planner import NO_DELTA
-from lagpu.io.csc import undirected
 
-FAR, NEAR, HUBS = 2500, 3000, 100
+FAR, NEAR, HUBS = 2500, 3000, 34
 FIRST_NEAR, FIRST_HUB = 1 + FAR, 1 + FAR + NEAR
 SIZE = FIRST_HUB + HUBS + 1
 
@@ -47,7 +45,7 @@ def test_the_one_predecessor_that_counts_is_the_last(backend, traced, monkeypatc
         algorithms.bfs_levels(A, 0)
     if backend.name != "cpu":
         assert directions(t)[1] == "pull"
-        assert HUBS * 256 < looked_at(t)[1] <= HUBS * (FAR + 1) + NEAR  # chunks, in any order
+        assert looked_at(t)[1] >= HUBS * (FAR + 1)
     if traced:
         with lagpu.trace():
             levels, parents = algorithms.bfs_levels(A, 0), algorithms.bfs_parents(A, 0)
@@ -104,9 +102,7 @@ def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
         levels = algorithms.bfs_levels(A, source)
     assert [x.tolist() for x in levels.to_coo()] == [[many - 1, hub, source], [1, 2, 0]]
     assert directions(t) == ["pull"] * 3
-    first, second, last = looked_at(t)
-    assert (first, last) == (many + 1, 0)
-    assert 16 < second <= many  # chunks, in any order, until it is found
+    assert looked_at(t) == [many + 1, many, 0]
 
 
 @pytest.mark.parametrize("many", [1, 2, 3, 5, 9])
@@ -124,23 +120,3 @@ def test_lanes_that_look_together_look_for_their_own_vertex(place, monkeypatch, 
         A = Matrix.from_coo(rows, cols, nrows=142, ncols=142, backend=place)
         levels = algorithms.bfs_levels(A, source)
         assert [x.tolist() for x in levels.to_coo()] == [[first + found, near, source], [2, 1, 0]]
-
-
-@pytest.mark.parametrize("hubs", [1, 5, 33])
-def test_hubs_side_by_side_are_shared_by_all_blocks(place, monkeypatch, hubs):
-    """Both sides of a bipartite graph; the source leads to one hub, and others look in vain."""
-    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # pull
-    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)
-    monkeypatch.setattr(search_grid, "delta_of", lambda sums: NO_DELTA)
-    leaves = 2048 + 256 + 23
-    rows = [np.full(leaves, k) for k in range(hubs)]
-    cols = [hubs + leaves // 3 * k + np.arange(leaves) for k in range(hubs)]
-    n = int(cols[-1][-1]) + 2
-    u, v = np.r_[np.concatenate(rows), 0], np.r_[np.concatenate(cols), n - 1]
-    A = undirected(u, v, n).matrix(place)
-    with lagpu.trace() as t:
-        levels = algorithms.bfs_levels(A, n - 1)
-    assert directions(t)[0] == "pull"
-    check.check_levels(A, n - 1, levels)
-    check.check_parents(A, n - 1, algorithms.bfs_parents(A, n - 1), levels)
-    check.check_paths(A, n - 1, algorithms.count_shortest_paths(A, n - 1))

@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   LG_SHARED(Shared, block, 1);
   LG_SHARED(Course, course, 1);
   if (block_thread() == 0) {
-    block->words = block->there = 0;
+    block->words = block->count = block->there = 0;
     course->unexplored[1] = course->unexplored[2] = f32(nvals_a);
   }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
@@ -188,16 +188,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
                               : left_to_find(s, symmetric, num_targets, now.found, now.edges);
     // From words back to lists, which counts the frontier's edges: where a pull has found few, of
-    // all vertices or of those that it looked for, and where a wide push has or may have a pull
-    // find few, since its edges led to the same few vertices.
+    // all vertices or of those that it looked for, and where a wide push has, since its edges led
+    // to the same few vertices.
     bool returns = false;  // it is not pulled again at once
     if (!listed && (!skips || left_now) &&
         (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
-         : pushed ? f32(now.found) * gamma <= unexplored ||
-                        in_vain(found_next(*course, turn, now.found, f32(nvals_a) / f32(n)),
-                                left_now, n, delta)
-                  : f32(now.found) * beta < f32(n) ||
-                        (!LG_SUM && in_vain(f32(now.found), left_now, n, delta)))) {
+         : pushed            ? f32(now.found) * gamma <= unexplored
+                             : f32(now.found) * beta < f32(n) ||
+                                   (!LG_SUM && in_vain(now.found, left_now, n, delta)))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
@@ -241,17 +239,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     course->makes = what_it_makes(listed && wide && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
+    Tally tally{0, 0};
     // One block or cluster alone saves barriers but starts slowly: only once frontiers stay small.
     const bool few = now.num_chunks == 0 && now.num_small <= LG_CLUSTER * solo;
     small_turns = listed && few ? small_turns + 1 : 0;
-    const bool alone = small_turns > kSmallTurns, pulls = !listed;
-    pushed = kMayBeWide && !alone && course->makes != kMakesLists;
-    const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
-    if (!alone && looks_seldom(turn) && global_thread() == 0)
-      look(stop, counter(s, turn + 1, kFound));
-    block->later = counter(s, turn + 1, kLevel);  // written by all threads, for themselves
-    u64 level = 0;
-    Tally tally{0, 0};
+    const bool alone = small_turns > kSmallTurns;
     if (alone) {
       if (now.num_small <= most_alone(s)) {
         if (is_last_block()) search_alone<1>(s, turn, depth, times, now.num_small);
@@ -263,51 +255,45 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
                     course->makes != kMakesLists ? kPushesIntoWords : kPushes;)
       push(s, turn, depth, now, &course->makes, &tally);
     } else {
-      pull(s, depth, block, &tally, [&](u32 w, u32 found) { s.next()[w] = found; });
-    }
-    for (bool rest = false;; rest = true) {  // twice where a pull puts vertices off
-      if (rest) {
-        tally = Tally{0, 0};
-        pull_deferred(s, depth, block, &tally);
-      }
+      const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
+      pull(s, depth, block, &tally, leave);
+      pull_deferred(s, depth, block, &tally, leave);
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
-      if (warp_any(tally.found != 0)) {
-        tally.found = warp_reduce(tally.found, LgPlus());
-        tally.edges = warp_reduce(tally.edges, LgPlus());
-      }
-      if (lane_id() == 0) {
-        found_by[block_warp()] = tally.found;
-        edges_by[block_warp()] = tally.edges;
-      }
-      block_sync();
-      if (block_warp() == 0) {
-        const bool is_warp = lane_id() < block_warps();
-        const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
-        const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
-        if (lane_id() == 0 && found) {
-          atomic_add(counter(s, turn + 1, kFound), u64(found));
-          atomic_add(counter(s, turn + 1, kEdges), edges);
-        }
-        if (LG_SUM && lane_id() == 0) block->words = 0;
-      }
-      grid_sync(barrier);
-      level = load_volatile(counter(s, turn + 1, kLevel));
-      now = frontier_of(s, turn + 1);
-      if (!pulls || rest || !level) break;
-    }
-    if (pulls) {
       s.words_turned = !s.words_turned;
 #if LG_SUM
       s.near.copied = s.near.counts = false;
 #endif
-    } else {
-      s.lists_turned = !s.lists_turned;
     }
+    if (!alone && looks_seldom(turn) && global_thread() == 0)
+      look(stop, counter(s, turn + 1, kFound));
+    if (listed) s.lists_turned = !s.lists_turned;
+    pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;
+    const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
+    if (warp_any(tally.found != 0)) {
+      tally.found = warp_reduce(tally.found, LgPlus());
+      tally.edges = warp_reduce(tally.edges, LgPlus());
+    }
+    if (lane_id() == 0) {
+      found_by[block_warp()] = tally.found;
+      edges_by[block_warp()] = tally.edges;
+    }
+    block_sync();
+    if (block_warp() == 0) {
+      const bool is_warp = lane_id() < block_warps();
+      const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
+      const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
+      if (lane_id() == 0 && found) {
+        atomic_add(counter(s, turn + 1, kFound), u64(found));
+        atomic_add(counter(s, turn + 1, kEdges), edges);
+      }
+    }
+    grid_sync(barrier);
     if (unassigned) discover_words(s, s.frontier(), depth + s.shift);
     ++turn;
-    depth = alone ? u32(level) : depth + 1;
+    depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
+    now = frontier_of(s, turn);
     LG_LOGGED(if (!alone && logs())
                   end_level(s, now.found,
                             s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))

@@ -5,7 +5,7 @@
 #include "search/grid_sums.cuh"
 
 const u32 kLook = 16;      // predecessors that a lane looks at alone
-const u32 kDeferred = 32;  // hubs that are put off, at most, for each block
+const u32 kDeferred = 32;  // hubs that a block keeps for later
 const u32 kBatch = 4;      // predecessors at once
 
 #if !LG_SUM
@@ -116,54 +116,24 @@ LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
 
 // The state that the warps of a thread block share in a pull.
 struct Shared {
-  u32 words;           // taken by warps, beside the first two of each
-  u64* later;          // counts what is put off
-  LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
-  u32 there;           // which of them
-#ifdef LG_PEERS
+  u32 words;  // taken by warps, beside the first two of each
   // Vertices whose many predecessors one warp would take long to look at: the whole block does.
   i64 begin[kDeferred], end[kDeferred];
   i32 vertex[kDeferred];
   u32 count;
-#endif
+  LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
+  u32 there;           // which of them
 };
 
-// Have all warps look at a vertex of very many predecessors later, each lane's own that `waits`;
-// false if there is no room.
-#ifdef LG_PEERS
-// Those of the block.
-LG_DEVICE bool put_off(const Search&, Shared* block, bool waits, i64 begin, i64 end, i32 j) {
-  const u32 at = waits ? atomic_add(&block->count, 1u) : kDeferred;
+// Have the whole block look at a vertex of very many predecessors later; false if there is no room.
+LG_DEVICE bool put_off(Shared* block, i64 begin, i64 end, i32 j) {
+  const u32 at = atomic_add(&block->count, 1u);
   if (at >= kDeferred) return false;
   block->begin[at] = begin;
   block->end[at] = end;
   block->vertex[at] = j;
   return true;
 }
-#else
-// Those of the grid, after a barrier, since hubs may lie side by side. The list is that of chunks,
-// which a pull does not read, and which has room for all.
-LG_DEVICE bool put_off(const Search& s, Shared* block, bool waits, i64 begin, i64 end, i32 j) {
-  const u32 chunks = LG_SUM ? 1 : u32((end - begin + kChunk - 1) / kChunk);
-  const u32 mine = waits ? chunks : 0;
-  if (!warp_any(waits)) return false;
-  const u32 upto = warp_scan(mine, LgPlus());
-  u32 to = 0;
-  if (lane_id() == 31) to = u32(atomic_add(block->later, u64(upto)));
-  to = warp_shfl(to, 31) + (upto - mine);
-  if (LG_SUM) {  // one block adds up a vertex
-    waits = waits && to < kDeferred * u32(grid_blocks());
-    if (waits) s.chunks_a[to] = u64(j);
-    return waits;
-  }
-  for (u32 rest = warp_ballot(waits); rest; rest &= rest - 1) {
-    const u32 from = bit_ffs(rest) - 1, first = warp_shfl(to, from), many = warp_shfl(mine, from);
-    const u32 vertex = u32(warp_shfl(j, from));
-    for (u32 c = lane_id(); c < many; c += 32) s.chunks_a[first + c] = u64(c) << 32 | vertex;
-  }
-  return waits;
-}
-#endif
 
 #if LG_SUM
 // What a pull that adds up loads of 32 vertices before it looks at them.
@@ -245,7 +215,7 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
                     LG_Z* sum, Tally* tally) {
   u32 count = wanted ? u32(now.end - now.begin) : 0;
   bool stays = count > kHub;
-  if (put_off(s, block, stays, i64(now.begin), i64(now.end), j)) {
+  if (stays && put_off(block, i64(now.begin), i64(now.end), j)) {
     stays = false;
     count = 0;
   }
@@ -265,7 +235,6 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
   sum_columns(s, now.begin, count, j, hit, sum);
 }
 #else
-#ifdef LG_PEERS
 // Look at predecessors p .. end of vertex j by all warps, until the first in the frontier; ends
 // with a barrier.
 LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* block, Tally* tally) {
@@ -282,7 +251,6 @@ LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* blo
 }
 
 LG_DEVICE LG_Z fold(bool* found, LG_Z mine) { return first_of(found, mine, LG_WARP); }
-#endif
 
 // Look for a predecessor of vertex j in the frontier, each lane's own, which has `count` of them
 // from `begin` on: some by each lane, the rest by teams of lanes or the whole warp, or later by the
@@ -292,8 +260,8 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
   const u32 done = look(s, begin, count < kLook ? count : kLook, j, hit, sum);
   LG_LOGGED(tally->looked += done;)
   bool looks = !*hit && done < count;
-  const bool waits = looks && count - done > kHub;
-  if (put_off(s, block, waits, i64(begin) + done, i64(begin) + count, j)) looks = false;
+  if (looks && count - done > kHub && put_off(block, i64(begin) + done, i64(begin) + count, j))
+    looks = false;
   // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
     const u32 left = bit_popc(rest), width = left == 1 ? 32 : left == 2 ? 16 : 8;
@@ -317,29 +285,6 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
 }
 #endif
 
-#if defined(LG_PEERS) || LG_SUM
-// Take what the warps have found of vertex j, and leave(word, bit) it; ends with a barrier.
-template <class Leave>
-LG_DEVICE void fold_block(const Search& s, u32 depth, i32 j, Shared* block, Tally* tally,
-                          Leave leave) {
-  if (block_warp() == 0) {
-    const u32 there = block->there;
-    bool found = there >> lane_id() & 1;
-    LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
-    if (there) sum = fold(&found, sum);
-    warp_sync();  // all lanes have read what the first one resets
-    if (there && lane_id() == 0) {
-      settle(s, j, depth, sum);
-      leave(u32(j / 32), 1u << (j % 32));
-      ++tally->found;
-      block->there = 0;
-    }
-  }
-  block_sync();
-}
-#endif
-
-#ifdef LG_PEERS
 // Look at the vertices that were put off, and leave what is found as `pull` does; begins and ends
 // with a barrier.
 template <class Leave>
@@ -349,60 +294,26 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
   for (u32 k = 0; k < count; ++k) {
     const i32 j = block->vertex[k];
     look_as_block(s, block->begin[k], block->end[k], j, block, tally);
-    fold_block(s, depth, j, block, tally, [&](u32 w, u32 bit) {
-      leave(w, s.next()[w] | bit);  // the block's own word, written before the barrier
-      s.visited[w] |= bit;
-    });
+    if (block_warp() == 0) {
+      const u32 there = block->there;
+      bool found = there >> lane_id() & 1;
+      LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
+      if (there) sum = fold(&found, sum);
+      warp_sync();  // all lanes have read what the first one resets
+      if (there && lane_id() == 0) {
+        const u32 w = u32(j / 32), bit = 1u << (j % 32);
+        settle(s, j, depth, sum);
+        leave(w, s.next()[w] | bit);  // the block's own word, written before the barrier
+        s.visited[w] |= bit;
+        ++tally->found;
+        block->there = 0;
+      }
+    }
+    block_sync();
   }
   if (block_thread() == 0) block->words = 0;
   if (block_thread() == 0 && count) block->count = 0;  // all have read it: there were barriers
 }
-#else
-// Leave vertex j among what is found; false if it is there.
-LG_DEVICE bool leave_later(const Search& s, i32 j) {
-  const u32 bit = 1u << (j % 32);
-  if (atomic_or(&s.next()[j / 32], bit) & bit) return false;
-  atomic_or(&s.visited[j / 32], bit);
-  return true;
-}
-
-#if LG_SUM
-// Look at the vertices that all blocks have put off, one a block.
-LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
-  const u32 most = kDeferred * u32(grid_blocks()), listed = u32(load_volatile(block->later));
-  const u32 count = listed < most ? listed : most;
-  u32 k = u32(block_index());
-  i32 next = k < count ? i32(load_cg(&s.chunks_a[k])) : 0;
-  while (k < count) {
-    const i32 j = next;
-    const LG_PTR begin = load_ro(&s.in_ptr[j]), end = load_ro(&s.in_ptr[j + 1]);
-    k += u32(grid_blocks());
-    if (k < count) next = i32(load_cg(&s.chunks_a[k]));
-    look_as_block(s, i64(begin), i64(end), j, block, tally);
-    fold_block(s, depth, j, block, tally, [&](u32, u32) { leave_later(s, j); });
-  }
-}
-#else
-// Look at the chunks of predecessors that all blocks have put off, one a warp, until the first of
-// each vertex that is in the frontier.
-LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
-  const u32 count = u32(load_volatile(block->later));
-  for (u32 k = u32(global_warp()); k < count; k += u32(global_warps())) {
-    const u64 chunk = load_cg(&s.chunks_a[k]);
-    const i32 j = i32(u32(chunk));
-    if (warp_any(load_cg(&s.next()[j / 32]) >> (j % 32) & 1)) continue;  // found by another
-    const LG_PTR end = load_ro(&s.in_ptr[j + 1]);
-    const LG_PTR p = load_ro(&s.in_ptr[j]) + LG_PTR(kLook + (chunk >> 32) * kChunk);
-    bool hit = false;
-    LG_Z sum = LG_ADD::identity<LG_Z>();
-    look_together(s, p, u32(end - p < kChunk ? end - p : kChunk), j, 32, &hit, &sum, tally);
-    if (!hit || lane_id() || !leave_later(s, j)) continue;
-    settle(s, j, depth, sum);
-    ++tally->found;
-  }
-}
-#endif
-#endif
 
 #if LG_SUM
 // The words of 32 vertices that a warp pulls into. With sums warps take very different times, so

@@ -35,16 +35,9 @@ LG_DEVICE bool grows(const Course& course, u32 turn, f32 edges, f32 unexplored, 
   return edges * edges * delta > unexplored * before;
 }
 
-// Whether a pull that finds so many finds few of the vertices that are left, and these are many.
-LG_DEVICE bool in_vain(f32 found, u32 left, i64 n, f32 delta) {
-  return found * delta < f32(left) && f32(left) * kManyLeft > f32(n);
-}
-
-// What a pull may find after so many edges have found so many vertices: of edges that led to the
-// same ones, as in a small component, the next do too.
-LG_DEVICE f32 found_next(const Course& course, u32 turn, u32 found, f32 degree) {
-  const f32 before = course.unexplored[(turn + 1) % 3] - course.unexplored[(turn + 2) % 3];
-  return f32(found) * f32(found) / before * degree;
+// Whether a pull has found few of the vertices that were left, and these are many.
+LG_DEVICE bool in_vain(u32 found, u32 left, i64 n, f32 delta) {
+  return f32(found) * delta < f32(left) && f32(left) * kManyLeft > f32(n);
 }
 
 // What a push of so many edges makes. Words of very many edges have several vertices each, whose
