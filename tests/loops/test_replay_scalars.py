@@ -217,7 +217,7 @@ def test_a_sweep_takes_no_scalar(place):
 
 
 def test_a_matrix_loop_reads_numbers_when_it_calls(place):
-    A = matrix(3, [(0, 1), (1, 2)], place)
+    A = matrix(1025, [(0, 1), (1, 2)], place)  # smaller ones are one kernel
     F, s = A.dup(FP64), Scalar(FP64, 3.0)
     products(A, F, s)
     assert "eager" in place.last_loop
