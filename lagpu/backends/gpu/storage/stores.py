@@ -671,7 +671,7 @@ class VectorStore:
         )
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
-        contents = self.form, indices, words, values, iso, self._nvals
+        contents = self.form, indices, words, values, iso, self.nvals
         kept = self.stats, self.frontier_edges, self.edge_offsets  # as `nvals` has read them
         made.restore((*contents, None, None, -1, *kept))
         return made
