@@ -466,16 +466,20 @@ class GraphDrawing:
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 word, away = fitting(value), 0.75 * self._radius
-                right, down = self._corner(i, away + 10 * len(word))
-                x, y = self._at[i] + (right * away, down * (away + 5))
-                side = "left" if right > 0 else "right"
+                right, below = self._corner(i, away + 10 * len(word))
+                down = below * (away + 5 if right else self._radius + 9)
+                x, y = self._at[i] + (right * away, down)
+                side = "left" if right > 0 else "right" if right else "center"
                 canvas.words((x, y), word, 14, look.VERMILION, side, halo=True)
 
     def _corner(self, i: int, wide: float) -> tuple[int, int]:
-        """Return the corner of a vertex, (+-1, +-1), with room for a word and far from edges."""
-        x, ways = self._at[i, 0], self._ways[i]
+        """Return where a word of a vertex has room and is far from edges: at a corner, or below."""
+        (x, y), ways = self._at[i], self._ways[i]
         fit = [c for c in _CORNERS if 0 < x + c[0] * wide < _WIDTH]
-        return min(fit or _CORNERS, key=lambda c: round(float((ways @ c).max(initial=-1)), 1))
+        if wide / 2 < x < _WIDTH - wide / 2 and y + self._radius + 20 < _HEIGHT:
+            fit.append((0, 1))
+        near = {c: (ways @ c).max(initial=-1) / np.hypot(*c) for c in fit or _CORNERS}
+        return min(near, key=lambda c: round(float(near[c]), 1))
 
 
 def legend() -> str:

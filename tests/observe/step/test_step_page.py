@@ -278,7 +278,8 @@ def test_values_beside_vertices_stay_inside_the_picture():
     values = re.findall(r'<text x="([\d.]+)"([^>]*) font-weight="600"[^>]*>0.14<', drawn)
     assert len(values) == 7
     for x, style in values:
-        assert float(x) + (0 if "end" in style else 9 * len("0.14")) <= 460
+        share = 0 if "end" in style else 0.5 if "middle" in style else 1  # to the right of x
+        assert float(x) + share * 9 * len("0.14") <= 460
 
 
 def test_values_beside_vertices_keep_off_the_edges():
@@ -289,8 +290,10 @@ def test_values_beside_vertices_keep_off_the_edges():
         drawing_of._ways[0] = np.array(ways)
         corner = np.array(drawing_of._corner(0, 30))
         assert all(corner @ way < 1 for way in ways)
-    drawing_of._at[0] = drawing._WIDTH - 20, 9.0  # there is no room on the right
-    assert drawing_of._corner(0, 30)[0] == -1
+    drawing_of._at[0] = drawing._WIDTH - 20, 9.0  # there is no room on the right, or around
+    assert drawing_of._corner(0, 60)[0] == -1
+    drawing_of._at[0], drawing_of._ways[0] = (35, 150), np.array([(0, -1), (0.9, -0.4), (0.9, 0.4)])
+    assert drawing_of._corner(0, 50) == (0, 1)  # below: both corners on the right have edges
 
 
 def test_the_numbers_of_columns_are_just_above_the_matrix():
