@@ -191,12 +191,16 @@ def code_of(row, steps):
             counted[step.code] = counted.get(step.code, 0) + weight
     counted.pop(public, None)
     called = {*public.co_names, *(code.co_name for code in counted)} & {*algorithms.__all__}
-    shown = [_without_docstring(public)]
+    shown, names = [_without_docstring(public)], {row.name}
     for code in sorted(counted, key=counted.get, reverse=True):
+        around, *inside = code.co_qualname.split(".<locals>.")
+        if inside and around in names:
+            continue  # it is a part of what is shown
         if code.co_name not in called and code.co_filename == public.co_filename:
             text = _without_docstring(code)
             if sum(map(len, map(str.splitlines, [*shown, text]))) <= _LINES:
                 shown.append(text)
+                names.add(code.co_name)
     return "\n\n".join(shown), called
 
 

@@ -42,6 +42,15 @@ def test_a_page_has_all_parts(name, tmp_path):
     assert "{{" not in (tmp_path / f"{name}-steps.html").read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", ["katz_centrality", "closeness_centrality"])
+def test_a_page_shows_a_function_once(name, tmp_path):
+    """Not again for a generator expression or a function inside."""
+    code = re.search(r"```python\n(.*?)```", page_of(name, tmp_path), re.S)[1]
+    assert re.search(rf"^def {name}\(", code)
+    named = re.findall(r"def (\w+)", code)
+    assert len(named) == len(set(named))
+
+
 def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path):
     page = page_of("in_degree_centrality", tmp_path)
     assert "| graph | vertices | entries | statements |\n" in page
