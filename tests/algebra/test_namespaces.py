@@ -20,7 +20,7 @@ NOT_OPERATORS = {
     *("register_new", "register_anonymous", "from_string", "numpy", "ss", "get_semiring"),
     *("Aggregator", "TypedAggregator", "namedtuple", "Scalar", "dtypes"),
 }
-# As they are before any test, some of which register more.
+# As they are before any test: some register more.
 NAMES = {
     kind: names_of(getattr(gb, kind))
     for kind in ("unary", "binary", "monoid", "semiring", "indexunary", "select", "agg", "op")
