@@ -50,6 +50,9 @@ def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any
         yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)
         of_products = [row for row in ALGORITHMS if row.topic == "triangles"]
         yield from selected(place, seed, {"hubs": TYPES["hubs"]}, of_products)
+    searches = [row for row in ALGORITHMS if row.topic in ("levels", "paths")]
+    with _for_large(place.device, spread_entries=0):
+        yield from selected(place, seed, {"hubs": (BOOL,)}, searches)
     # What depends on how even degrees are, or on the levels of a few sources.
     more = [row for row in ALGORITHMS if row in of_products or "between " in row.key]
     yield from selected(place, seed + 4, dict.fromkeys(("hubs", "directed"), (BOOL,)), more)
@@ -130,10 +133,10 @@ def _graph(kind: str, size: int, seed: int) -> Graph:
 
 
 @contextmanager
-def _for_large(device: Any) -> Iterator[None]:
+def _for_large(device: Any, **limits: int) -> Iterator[None]:
     """Have a device treat small graphs like large ones, whose searches may take long."""
     before = device.limits, device.dynamic_shared_bytes
-    device.limits = device.limits._replace(lasts=0, table_steps=1)
+    device.limits = device.limits._replace(**(limits or {"lasts": 0, "table_steps": 1}))
     device.dynamic_shared_bytes = _ROOM
     try:
         yield

@@ -75,6 +75,9 @@ class Limits(NamedTuple):
     #: Steps from which a masked product of matrices puts columns in tables: two launches more take
     #: as long as some 100,000.
     table_steps: int = 1 << 17
+    #: Entries of 1,024 columns side by side, and 1/8 of all, for which a search shares its pull.
+    spread_entries: int = 1 << 21
+    spread: int = 2048  #: All blocks share longer columns then.
 
 
 CUDA_LIMITS = Limits()

@@ -40,11 +40,8 @@ _EACH = (
     "shift", "skips", "blank", "times", "result",
 )  # fmt: skip
 #: What an assignment writes, as kernels number it.
-WHAT = {
-    match.DEPTH: str(constant("kDepth")),
-    match.VALUE: str(constant("kValue")),
-    match.NUMBER: str(constant("kNumber")),
-}
+_WORDS = {match.DEPTH: "kDepth", match.VALUE: "kValue", match.NUMBER: "kNumber"}
+WHAT = {what: str(constant(word)) for what, word in _WORDS.items()}
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
 Saved = list[tuple[VectorStore, Any]]  #: Vectors, and the values that they had before a search.
@@ -68,6 +65,7 @@ class Workspace:
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._device, self._push, self._n, self._place = device, push, n, kind
+        self.parts = 0 if predecessors is None else workspaces.shared_parts(predecessors)
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
@@ -87,15 +85,16 @@ class Workspace:
 
     def lists(self, again: bool) -> dict[str, Any]:
         """Return the arrays of two lists, with all twice if a vertex may be in both `again`."""
-        push = self._push
+        push, parts = self._push, self.parts
         if push is None:
-            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
-            return {**none, "num_room": 0, "num_places": 0}
+            none = dict.fromkeys(("vertex", "start", "degree", "chunks_b"))
+            chunks = self._arrays("parts", [(parts, np.uint64)])[0]
+            return {**none, "chunks_a": chunks, "num_room": 0, "num_places": 0}
         room = 2 * self._n if again else len(push.vertex)
         places = min(room, 2 * PLACED)
         sizes = [(places, self._place), (places, np.uint32)]
-        if again:
-            sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+        if again or parts > push.num_chunks:
+            sizes += [(room, np.int32), (max(2 * push.num_chunks, parts), np.uint64)]
         start, degree, *own = self._arrays(("lists", again), sizes)
         vertex, chunks = own or (push.vertex, push.chunks)
         return {
@@ -441,6 +440,8 @@ class GridSearch(KernelLoop):
         limits = self.device.limits
         if limits.placed is not None:
             macros["PLACED"] = str(limits.placed)
+        if space.parts:
+            macros["SPREAD"] = str(limits.spread)
         if space.cluster > 1:
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(limits.few)}
         return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)

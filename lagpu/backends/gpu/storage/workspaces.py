@@ -137,6 +137,17 @@ def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int
     return int(device.read(total))
 
 
+def shared_parts(A: stores.CscMatrix) -> int:
+    """Return the parts of columns that all blocks share in a pull; 0 where entries lie evenly."""
+    device, n, limits = A.device, A.shape[1], A.device.limits
+    if A.nvals <= limits.spread_entries:
+        return 0
+    windows = np.minimum(np.arange(0, n + 1024, 1024), n).astype(index_kind(n))
+    upto = device.to_host(stores.gather(device, A.col_ptr, device.from_host(windows)))
+    even = np.diff(upto).max() <= max(limits.spread_entries, A.nvals // 8)
+    return 0 if even else 1 + count_parts(device, A.col_ptr, limits.spread, limits.spread // 4)
+
+
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
     """Return the number of entries of the columns whose bits are set."""
     total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1

@@ -77,6 +77,8 @@ SPECIAL = [
     ),
     ("search/grid.cu", "grid_search", {"CLUSTER": "8", "X0": "1", "X0_T": "i32"}),
     ("search/grid.cu", "grid_search", COUNTS),
+    ("search/grid.cu", "grid_search", COUNTS | {"SPREAD": "2048"}),
+    ("search/grid.cu", "grid_search", {"SPREAD": "2048", "X0": "1", "X0_T": "i32"}),
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Max", "MUL": "Min", "STEPS": "0"}),
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Min", "MUL": "Plus", "STEPS": "1"}),
     ("search/peers.cu", "peers_search", VALUES | {"ADD": "Plus", "SUM": "1", "LOG": "64"}),

@@ -256,7 +256,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       push(s, turn, depth, now, &course->makes, &tally);
     } else {
       const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
+      if (LG_SPREAD) block->count = turn + 1;  // by each thread, for itself
       pull(s, depth, block, &tally, leave);
+      if (LG_SPREAD) grid_sync(barrier);
       pull_deferred(s, depth, block, &tally, leave);
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)

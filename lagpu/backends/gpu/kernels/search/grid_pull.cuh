@@ -7,6 +7,10 @@
 const u32 kLook = 16;      // predecessors that a lane looks at alone
 const u32 kDeferred = 32;  // hubs that a block keeps for later
 const u32 kBatch = 4;      // predecessors at once
+#ifndef LG_SPREAD          // if not 0, all blocks share vertices of more predecessors than this
+#define LG_SPREAD 0
+#endif
+const u32 kLong = LG_SPREAD ? LG_SPREAD : kHub, kPart = LG_SPREAD / 4;
 
 #if !LG_SUM
 // Take the product of the first of those predecessors i[q] of vertex j that are `there`, at least
@@ -120,13 +124,19 @@ struct Shared {
   // Vertices whose many predecessors one warp would take long to look at: the whole block does.
   i64 begin[kDeferred], end[kDeferred];
   i32 vertex[kDeferred];
-  u32 count;
+  u32 count;           // if all blocks share them, the turn whose counter has their number
   LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
   u32 there;           // which of them
 };
 
 // Have the whole block look at a vertex of very many predecessors later; false if there is no room.
-LG_DEVICE bool put_off(Shared* block, i64 begin, i64 end, i32 j) {
+LG_DEVICE bool put_off(const Search& s, Shared* block, i64 begin, i64 end, i32 j) {
+#if LG_SPREAD  // chunks_a, which a pull does not use otherwise, gets (part << 32) | vertex
+  const u32 parts = LG_SUM ? 1 : u32((end - begin + kPart - 1) / kPart);
+  const u64 to = atomic_add(counter(s, block->count, kLevel), u64(parts));
+  for (u32 k = 0; k < parts; ++k) s.chunks_a[to + k] = u64(k) << 32 | u32(j);
+  return true;
+#endif
   const u32 at = atomic_add(&block->count, 1u);
   if (at >= kDeferred) return false;
   block->begin[at] = begin;
@@ -214,8 +224,8 @@ LG_DEVICE bool look_in_shares(const Search& s, i64 p, i64 end, i32 j, LG_Z* sum)
 LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Shared* block, bool* hit,
                     LG_Z* sum, Tally* tally) {
   u32 count = wanted ? u32(now.end - now.begin) : 0;
-  bool stays = count > kHub;
-  if (stays && put_off(block, i64(now.begin), i64(now.end), j)) {
+  bool stays = count > kLong;
+  if (stays && put_off(s, block, i64(now.begin), i64(now.end), j)) {
     stays = false;
     count = 0;
   }
@@ -260,7 +270,7 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
   const u32 done = look(s, begin, count < kLook ? count : kLook, j, hit, sum);
   LG_LOGGED(tally->looked += done;)
   bool looks = !*hit && done < count;
-  if (looks && count - done > kHub && put_off(block, i64(begin) + done, i64(begin) + count, j))
+  if (looks && count - done > kLong && put_off(s, block, i64(begin) + done, i64(begin) + count, j))
     looks = false;
   // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
@@ -285,15 +295,43 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
 }
 #endif
 
+#if LG_SPREAD && !LG_SUM
+// Look at the vertices that all blocks have put off, after a barrier. Each warp has parts side by
+// side, and skips those of a vertex that another warp has found.
+template <class Leave>
+LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally, Leave) {
+  const u64 count = load_volatile(counter(s, block->count, kLevel));
+  const u64 each = (count + global_warps() - 1) / global_warps(), first = global_warp() * each;
+  for (u64 k = first; k < count && k < first + each; ++k) {
+    const u64 part = load_cg(&s.chunks_a[k]);
+    const i32 j = i32(u32(part));
+    u32 *const next = &s.next()[j / 32], bit = 1u << (j % 32);
+    if (warp_any((load_cg(next) & bit) != 0)) continue;
+    const LG_PTR p = load_ro(&s.in_ptr[j]) + LG_PTR(kLook + (part >> 32) * kPart);
+    const LG_PTR rest = load_ro(&s.in_ptr[j + 1]) - p;
+    bool hit = false;
+    LG_Z sum = LG_ADD::identity<LG_Z>();
+    look_together(s, p, rest < kPart ? u32(rest) : kPart, j, LG_WARP, &hit, &sum, tally);
+    if (!hit || lane_id() || atomic_or(next, bit) & bit) continue;
+    atomic_or(&s.visited[j / 32], bit);
+    settle(s, j, depth, sum);
+    ++tally->found;
+  }
+}
+#else
 // Look at the vertices that were put off, and leave what is found as `pull` does; begins and ends
 // with a barrier.
 template <class Leave>
 LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   block_sync();
-  const u32 count = block->count < kDeferred ? block->count : kDeferred;
-  for (u32 k = 0; k < count; ++k) {
-    const i32 j = block->vertex[k];
-    look_as_block(s, block->begin[k], block->end[k], j, block, tally);
+  u32 count = block->count < kDeferred ? block->count : kDeferred;
+  if (LG_SPREAD) count = u32(load_volatile(counter(s, block->count, kLevel)));
+  // Blocks share whole vertices, as a sum must not depend on the order of threads.
+  for (u32 k = LG_SPREAD ? u32(block_index()) : 0; k < count;
+       k += LG_SPREAD ? u32(grid_blocks()) : 1) {
+    const i32 j = LG_SPREAD ? i32(u32(load_cg(&s.chunks_a[k]))) : block->vertex[k];
+    const i64 begin = LG_SPREAD ? i64(s.in_ptr[j]) : block->begin[k];
+    look_as_block(s, begin, LG_SPREAD ? i64(s.in_ptr[j + 1]) : block->end[k], j, block, tally);
     if (block_warp() == 0) {
       const u32 there = block->there;
       bool found = there >> lane_id() & 1;
@@ -303,8 +341,9 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       if (there && lane_id() == 0) {
         const u32 w = u32(j / 32), bit = 1u << (j % 32);
         settle(s, j, depth, sum);
-        leave(w, s.next()[w] | bit);  // the block's own word, written before the barrier
-        s.visited[w] |= bit;
+        if (!LG_SPREAD) leave(w, s.next()[w] | bit);  // its own word, written before the barrier
+        if (!LG_SPREAD) s.visited[w] |= bit;
+        if (LG_SPREAD) atomic_or(&s.next()[w], bit), atomic_or(&s.visited[w], bit);
         ++tally->found;
         block->there = 0;
       }
@@ -312,8 +351,9 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
     block_sync();
   }
   if (block_thread() == 0) block->words = 0;
-  if (block_thread() == 0 && count) block->count = 0;  // all have read it: there were barriers
+  if (!LG_SPREAD && block_thread() == 0 && count) block->count = 0;  // all have read it by now
 }
+#endif
 
 #if LG_SUM
 // The words of 32 vertices that a warp pulls into. With sums warps take very different times, so
