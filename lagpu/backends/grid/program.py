@@ -90,8 +90,8 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
 
 
 # ---- Relaxations: nearest vertices first, as by `delta_stepping`; fewer edges are relaxed twice.
-def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
-    """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
+def _relaxed(pieces: Pieces, body: ops.Statements, until: Until) -> tuple[Any, Any, Any] | None:
+    """Return (body, least value, largest value) of a relaxation over ``min_plus``; None if none."""
     found: Any = match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
         return None
@@ -103,26 +103,39 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
     if not (starts and blank and wide) or (until.times is not None and until.times <= n):
         return None
-    ends = [end for part in A.parts for end in extreme_values(part.csc())]
-    if not min(ends) >= 0 or not 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest:
+    ends = [x for part in A.parts if part.nvals for x in extreme_values(part.csc())] or [0]
+    fits = 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest
+    return (found, min(ends), max(ends)) if fits and all(x >= 0 for x in ends) else None
+
+
+def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
+    """Return the program of a relaxation, or None if the body is none."""
+    relaxed = _relaxed(pieces, body, until)
+    if relaxed is None:
         return None
-    step = STEP * float(max(ends)) * n / max(pieces.nvals(A), n)
-    delta = dtype.numpy.type(step if dtype.is_float else max(1, int(step)))
+    (A, f, d, worse, *_), least, most = relaxed
+    dtype, n = f.dtype, A.shape[0]
+    step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
+    step = step if dtype.is_float else max(1, int(step))
     waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
-    limit = ops.ScalarValue(dtype)
+    settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value
+    limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
     upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
-    within = Descriptor(f, True)
+    within, number = Descriptor(f, True), dtype.numpy.type
     statements = [
         Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),
-        Statement(limit, Descriptor(accum=binary.plus), ops.Constant(delta), dtype),
+        Statement(limit, plus, ops.Constant(number(least)), dtype),
+        Statement(settled, Descriptor(), ops.Select(d, indexunary.valuele, upto), dtype),
+        Statement(limit, plus, ops.Constant(number(step - least)), dtype),
         Statement(f, Descriptor(), ops.Select(waiting, indexunary.valuele, upto), dtype),
         Statement(waiting, Descriptor(f, True, True, None, True), ops.Assign(waiting), dtype),
         Statement(d, within, ops.Assign(f), dtype),
-        *(s for s in (body[2], body[3], body[0], body[1])),
+        body[2]._replace(desc=Descriptor(settled, True, True, None, True)),
+        *(s for s in (body[3], body[0], body[1])),
         Statement(waiting, within, ops.Assign(f), dtype),
     ]
     why = "a relaxation may take edges in any order"
-    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse))
+    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse, settled))
 
 
 class GridLevels:
@@ -320,13 +333,14 @@ def _size(x: Any) -> int:
 
 
 # ---- One device alone, if it has room for a copy of the graph: each of the many levels of a deep
-# graph is shorter than a barrier across devices; and its kernels for relaxations and for sums of a
-# search took half as long on one GPU as those of two pieces.
+# graph is shorter than a barrier across devices; and where values differ the kernel for relaxations
+# took half as long on one GPU as that of two pieces.
 def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 
-    That is any loop where there is one piece, else a search of a deep graph or one that adds up, or
-    a relaxation. None where it is another one, or the graph is small, or a copy does not fit there.
+    That is any loop where there is one piece, else a search of a deep graph, or a relaxation but
+    that of a graph with one value for all edges. None where it is another one, or the graph is
+    small, or a copy does not fit there.
     """
     if pieces.are_one:
         named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
@@ -335,15 +349,18 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
     if until.empty is None or _is_matrix(until.empty):
         return None
     found: Any = match_search(body, until.empty)
-    adds = not isinstance(found, Rejection) and found.sums
-    if isinstance(found, Rejection):
-        found, adds = match_relaxation(body, until.empty), True
-    if isinstance(found, Rejection):
+    relaxes = isinstance(found, Rejection)
+    if relaxes:
+        found = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection) or found.A.shape[0] <= _LARGE:
         return None
     A: GridHandle = found.A
-    n, nvals = A.shape[0], sum(part.nvals for part in A.parts)
-    if n <= _LARGE or not (adds or nvals <= LONG_SEARCH_DEGREE * n) or not may_gather(pieces, A):
+    if not may_gather(pieces, A):
         return None
+    if sum(part.nvals for part in A.parts) > LONG_SEARCH_DEGREE * A.shape[0]:
+        relaxed = _relaxed(pieces, body, until) if relaxes else None
+        if not relaxes or (relaxed and relaxed[1] == relaxed[2]):
+            return None
     copy, home = A.copies.get(_COPY), pieces.places[0]
     if copy is None:
         if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
