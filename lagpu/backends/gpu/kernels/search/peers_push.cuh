@@ -225,8 +225,7 @@ struct PeersPusher {
         atomic_accumulate<LG_ADD, LG_F>(
             &s.own_values[j[q]],
             cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
-      if (!(claimed[q] & bit))
-        won |= u32(!(atomic_or(&claims[j[q] / 32], bit) & bit)) << q;
+      if (!(claimed[q] & bit)) won |= u32(!(atomic_or(&claims[j[q] / 32], bit) & bit)) << q;
     }
     if (!warp_any(won != 0)) return;
     const bool to_words = kMayBeWide && *makes != kMakesLists;
