@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -90,8 +91,8 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
 
 
 # ---- Relaxations: nearest vertices first, as by `delta_stepping`; fewer edges are relaxed twice.
-def _relaxed(pieces: Pieces, body: ops.Statements, until: Until) -> tuple[Any, Any, Any] | None:
-    """Return (body, least value, largest value) of a relaxation over ``min_plus``; None if none."""
+def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
+    """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
     found: Any = match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
         return None
@@ -103,18 +104,9 @@ def _relaxed(pieces: Pieces, body: ops.Statements, until: Until) -> tuple[Any, A
     wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
     if not (starts and blank and wide) or (until.times is not None and until.times <= n):
         return None
-    ends = [x for part in A.parts if part.nvals for x in extreme_values(part.csc())] or [0]
-    fits = 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest
-    return (found, min(ends), max(ends)) if fits and all(x >= 0 for x in ends) else None
-
-
-def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
-    """Return the program of a relaxation, or None if the body is none."""
-    relaxed = _relaxed(pieces, body, until)
-    if relaxed is None:
+    least, most = _extremes(A)
+    if not 0 <= least <= 2 * (first[0] + n * most) < dtype.largest:
         return None
-    (A, f, d, worse, *_), least, most = relaxed
-    dtype, n = f.dtype, A.shape[0]
     step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
     step = step if dtype.is_float else max(1, int(step))
     waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
@@ -136,6 +128,12 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     ]
     why = "a relaxation may take edges in any order"
     return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse, settled))
+
+
+def _extremes(A: GridHandle) -> tuple[Any, Any]:
+    """Return the least and the largest value; NaN for both if one is not a finite number."""
+    ends = [x for part in A.parts if part.nvals for x in extreme_values(part.csc())] or [0]
+    return (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
 
 
 class GridLevels:
@@ -358,8 +356,8 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
     if not may_gather(pieces, A):
         return None
     if sum(part.nvals for part in A.parts) > LONG_SEARCH_DEGREE * A.shape[0]:
-        relaxed = _relaxed(pieces, body, until) if relaxes else None
-        if not relaxes or (relaxed and relaxed[1] == relaxed[2]):
+        least, most = _extremes(A) if relaxes else (0, 0)
+        if least == most and (not relaxes or found.product.semiring is semiring.min_plus):
             return None
     copy, home = A.copies.get(_COPY), pieces.places[0]
     if copy is None:
