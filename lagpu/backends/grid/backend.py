@@ -548,9 +548,8 @@ class GridBackend:
 
     def levels(self, x: GridHandle) -> program.GridLevels | None:
         """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
-        if len(x.shape) > 1 or not self.pieces.fuse:
-            return None
-        return program.GridLevels(self.pieces, x)
+        may = len(x.shape) == 1 and self.pieces.fuse
+        return program.GridLevels(self.pieces, x) if may else None
 
     def is_symmetric(self, A: GridHandle) -> bool:
         if A.symmetric is not None:
@@ -585,8 +584,7 @@ class GridBackend:
         return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]
 
     def vector_clear(self, v: GridHandle) -> None:
-        new = self.pieces.empty(v.dtype, v.shape)
-        self.pieces.change(lambda: v.become(new))
+        self.pieces.change(functools.partial(v.become, self.pieces.empty(v.dtype, v.shape)))
 
     def may_keep_csr(self, A: GridHandle, allowed: bool | None) -> bool:
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]

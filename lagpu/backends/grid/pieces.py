@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import operations as ops
+from lagpu.algebra.tables import binary
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid import partition
@@ -664,7 +666,7 @@ class GridClusters:
         """Return the sum of full vectors, one on the device of each piece; each adds its own."""
         made = []
         for _, p, place in self._pieces:
-            found: Any = 0.0
+            total = place.vector_from_coo(None, 0.0, FP64, by.count(p))
             for v in parts:
                 with v.device.alone():
                     _, values, number = v.readable()
@@ -672,9 +674,9 @@ class GridClusters:
                 with place.device.alone():
                     if values is not None and place.device is not v.device:
                         own = place.device.fetched(own, v.device)
-                    found = found + own
-            with place.device.alone():
-                made.append(place.vector_from_coo(None, found, FP64, by.count(p)))
+                    part = ops.Assign(place.vector_from_coo(None, own, FP64, by.count(p)))
+                place.execute(Statement(total, Descriptor(accum=binary.plus), part, FP64))
+            made.append(total)
         return self._pieces.handle(made, FP64, (by.size,))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -53,8 +54,8 @@ def plan_program(
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
     if relaxed is not None:
         return relaxed
-    lacking = lacking or next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
-    lacking = lacking or why_not_generated(statements)
+    each = (_why_not_here(pieces, s) for s in statements)
+    lacking = lacking or next(filter(None, each), "") or why_not_generated(statements)
     return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
 
 
@@ -103,26 +104,36 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
     if not (starts and blank and wide) or (until.times is not None and until.times <= n):
         return None
-    ends = [end for part in A.parts for end in extreme_values(part.csc())]
-    if not min(ends) >= 0 or not 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest:
+    least, most = _extremes(A)
+    if not 0 <= least <= 2 * (first[0] + n * most) < dtype.largest:
         return None
-    step = STEP * float(max(ends)) * n / max(pieces.nvals(A), n)
-    delta = dtype.numpy.type(step if dtype.is_float else max(1, int(step)))
+    step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
+    step = step if dtype.is_float else max(1, int(step))
     waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
-    limit = ops.ScalarValue(dtype)
+    settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value
+    limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
     upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
-    within = Descriptor(f, True)
+    within, number = Descriptor(f, True), dtype.numpy.type
     statements = [
         Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),
-        Statement(limit, Descriptor(accum=binary.plus), ops.Constant(delta), dtype),
+        Statement(limit, plus, ops.Constant(number(least)), dtype),
+        Statement(settled, Descriptor(), ops.Select(d, indexunary.valuele, upto), dtype),
+        Statement(limit, plus, ops.Constant(number(step - least)), dtype),
         Statement(f, Descriptor(), ops.Select(waiting, indexunary.valuele, upto), dtype),
         Statement(waiting, Descriptor(f, True, True, None, True), ops.Assign(waiting), dtype),
         Statement(d, within, ops.Assign(f), dtype),
-        *(s for s in (body[2], body[3], body[0], body[1])),
+        body[2]._replace(desc=Descriptor(settled, True, True, None, True)),
+        *(s for s in (body[3], body[0], body[1])),
         Statement(waiting, within, ops.Assign(f), dtype),
     ]
     why = "a relaxation may take edges in any order"
-    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse))
+    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse, settled))
+
+
+def _extremes(A: GridHandle) -> tuple[Any, Any]:
+    """Return the least and the largest value; NaN for both if one is not a finite number."""
+    ends = [x for part in A.parts if part.nvals for x in extreme_values(part.csc())] or [0]
+    return (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
 
 
 class GridLevels:
@@ -149,8 +160,8 @@ class GridLevels:
         level = ops.ScalarValue(dtype, dtype.numpy.type(self.deepest))
         at = ops.ScalarRef(level, dtype, "level", level.get)
         yield from self._of(here, at)
-        less = ops.Constant(dtype.numpy.type(1))
-        yield Statement(level, Descriptor(accum=binary.minus), less, dtype)
+        one = ops.Constant(dtype.numpy.type(1))
+        yield Statement(level, Descriptor(accum=binary.minus), one, dtype)
         yield from self._of(above, at)
 
     def _of(self, mask: Handle, level: Any) -> Iterator[Statement]:
@@ -200,9 +211,7 @@ class GridProgram:
         programs, made = [], []
         for k, _, place in pieces:
             with place.device.alone():
-                parts = {
-                    id(x): held[id(x)][k] if id(x) in held else x.parts[k] for x in self._vectors
-                }
+                parts = {id(x): held.get(id(x), x.parts)[k] for x in self._vectors}
                 new = [parts[id(x)].copy(x.dtype) for x in self._written]
                 made.append(new)
                 parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
@@ -290,18 +299,15 @@ class GridProgram:
     def _window(self, nbytes: int) -> Peers:
         """Return windows of so many bytes, kept with the first product's matrix."""
         pieces = self._pieces
-        matrices = (
-            s.operation.matrix for s in self.statements if isinstance(s.operation, ops.Multiply)
-        )
-        first: Any = next(matrices, None)
-        kept = pieces.windows if first is None else first.parts[0].csc().cache
-        found: Peers | None = kept.get(_WINDOW)
-        if found is None or found.nbytes < nbytes * len(pieces.places):
+        found: Any = [s.operation for s in self.statements if isinstance(s.operation, ops.Multiply)]
+        kept = found[0].matrix.parts[0].csc().cache if found else pieces.windows
+        peers: Peers | None = kept.get(_WINDOW)
+        if peers is None or peers.nbytes < nbytes * len(pieces.places):
             kept.pop(_WINDOW, None)  # which frees its memory first
             devices = [place.device for place in pieces.places]
             windows = pieces.engine.windows(nbytes, devices)
-            found = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
-        return found
+            peers = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
+        return peers
 
 
 def _vectors_of(
@@ -320,13 +326,13 @@ def _size(x: Any) -> int:
 
 
 # ---- One device alone, if it has room for a copy of the graph: each of the many levels of a deep
-# graph is shorter than a barrier across devices; and its kernels for relaxations and for sums of a
-# search took half as long on one GPU as those of two pieces.
+# graph is shorter than a barrier across devices; and where values differ the kernel for relaxations
+# took half as long on one GPU as that of two pieces.
 def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiece | None:
     """Return a loop as a kernel on the first piece's device, if it is faster there.
 
-    That is any loop where there is one piece, else a search of a deep graph or one that adds up, or
-    a relaxation. None where it is another one, or the graph is small, or a copy does not fit there.
+    That is any loop of one piece. Else a search of a deep graph, or a relaxation that is not of
+    many edges with one value; None too where the graph is small, or a copy does not fit there.
     """
     if pieces.are_one:
         named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
@@ -335,15 +341,15 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
     if until.empty is None or _is_matrix(until.empty):
         return None
     found: Any = match_search(body, until.empty)
-    adds = not isinstance(found, Rejection) and found.sums
-    if isinstance(found, Rejection):
-        found, adds = match_relaxation(body, until.empty), True
-    if isinstance(found, Rejection):
+    if relaxes := isinstance(found, Rejection):
+        found = match_relaxation(body, until.empty)
+    A: Any = None if isinstance(found, Rejection) else found.A
+    if A is None or A.shape[0] <= _LARGE or not may_gather(pieces, A):
         return None
-    A: GridHandle = found.A
-    n, nvals = A.shape[0], sum(part.nvals for part in A.parts)
-    if n <= _LARGE or not (adds or nvals <= LONG_SEARCH_DEGREE * n) or not may_gather(pieces, A):
-        return None
+    if sum(part.nvals for part in A.parts) > LONG_SEARCH_DEGREE * A.shape[0]:
+        least, most = _extremes(A) if relaxes else (0, 0)
+        if least == most and (not relaxes or found.product.semiring is semiring.min_plus):
+            return None
     copy, home = A.copies.get(_COPY), pieces.places[0]
     if copy is None:
         if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
@@ -373,21 +379,14 @@ class OnOnePiece:
         if not isinstance(self.inner, Rejection):
             self.name, self.nbytes, self.why = self.inner.name, self.inner.nbytes, self.inner.why
             if not pieces.are_one:
-                count = pieces.engine.size
-                self.why += f"; on one of {count} pieces, which is faster"
+                self.why += f"; on one of {pieces.engine.size} pieces, which is faster"
             if hasattr(self.inner, "count"):
                 self.count = self.inner.count
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
         with self._pieces.places[0].lock:
             cast(Any, self.inner).run()
-        new = [(x, self._parts(self._of[id(x)], x)) for x in self._written]
-        become_all(new)
-
-    def _parts(self, v: Any, x: GridHandle) -> GridHandle:
-        if self._pieces.are_one:  # facts of before do not hold
-            return GridHandle(x.parts, x.dtype, x.shape)
-        return _sent_by_one(self._pieces, v, x)
+        become_all([(x, _sent_by_one(self._pieces, self._of[id(x)], x)) for x in self._written])
 
 
 def _on_first(pieces: Pieces, x: GridHandle) -> Any:
@@ -399,15 +398,16 @@ def _on_first(pieces: Pieces, x: GridHandle) -> Any:
     made: Any = pieces.places[0].vector(x.dtype, x.size)
     for k, p, _ in pieces:
         if counts[k]:
-            made.set_single(
-                int(pieces.partition(x.size).index(p, parts[k].single)), parts[k].number
-            )
+            at = int(pieces.partition(x.size).index(p, parts[k].single))
+            made.set_single(at, parts[k].number)
     return made
 
 
 def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
     """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
     by, home = pieces.partition(x.size), pieces.places[0]
+    if pieces.are_one:  # facts of before do not hold
+        return GridHandle(x.parts, x.dtype, x.shape)
     if v.known == 0:  # as the frontier, in the end
         return pieces.empty(x.dtype, x.shape)
     if not by.in_words:

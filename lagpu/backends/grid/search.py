@@ -290,6 +290,9 @@ class PieceSpace:
         own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
         own |= {} if result is None else {"result": result}
         if name == "peers":
+            monoid, kept = body.product.semiring.monoid, body.frontier.dtype
+            same = kept is body.product.result and monoid.is_exact(kept)
+            macros["ADDS"] = str(int(sums and (same or body.counts)))
             looks = sums and space.degree > planner.LONG_SEARCH_DEGREE
             ranks = workspaces.Ranked(None, None, None)
             if looks and body.counts:  # a pull adds up by a table

@@ -102,9 +102,7 @@ def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Pr
 
 
 # -------------------------------------------------------------------- Which loops are such a search
-def without_system(
-    statements: Statements,
-) -> tuple[str, System | None, Statements]:
+def without_system(statements: Statements) -> tuple[str, System | None, Statements]:
     """Return what a search is called, the system that a loop names, and the loop without it."""
     policy = ops.once(statements, named_policy)
     system = system_of(policy)

@@ -26,6 +26,7 @@ from lagpu import (
     semiring,
     sweep,
 )
+from lagpu import operations as ops
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
 from lagpu.errors import EmptyObject, GridTimeout
@@ -368,6 +369,38 @@ def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
         assert place.last_loop.startswith(kernel)
         assert plain(found) == plain(wanted)
         assert plain(found.dup()) == plain(wanted)
+
+
+@pytest.mark.parametrize("grid", ["2", "3-random"])
+@pytest.mark.parametrize("lengths", [[True], [2], [0], [0.1], [0, 1, 1], [0.1, 7.0]])
+def test_pieces_relax_a_graph_of_many_edges(grid, lengths, monkeypatch):
+    """A product leaves out what is settled; where lengths differ one device is faster."""
+    n, place, masks = 300, backends.get(f"grid:{grid}:sim"), []
+
+    class Program(program.GridProgram):
+        def __init__(self, pieces, statements, *given):
+            super().__init__(pieces, statements, *given)
+            masks.extend(s.desc for s in statements if isinstance(s.operation, ops.Multiply))
+
+    monkeypatch.setattr(program, "GridProgram", Program)
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(0, n, (2, 20 * n))
+    w = np.resize(np.array(lengths), len(i))
+    A, B = (
+        Matrix.from_coo(i, j, w, nrows=n, ncols=n, dup_op=binary.min, backend=x)
+        for x in (place, "cpu")
+    )
+    wanted = [plain(algorithms.sssp(B, 0)), plain(algorithms.count_shortest_paths(B, 0))]
+    for large in (program._LARGE, 0):
+        monkeypatch.setattr(program, "_LARGE", large)
+        assert plain(algorithms.sssp(A, 0)) == wanted[0]
+        on_one = large == 0 and len(lengths) > 1
+        assert (", which is faster" in place.last_loop) == on_one
+        assert place.last_loop.startswith("relaxation" if on_one else "generated loop of pieces")
+        assert plain(algorithms.count_shortest_paths(A, 0)) == wanted[1]
+        assert place.last_loop.startswith("search of pieces")
+    assert masks
+    assert all(desc.mask is not None and desc.complement for desc in masks)
 
 
 @pytest.mark.parametrize("lengths", [[3, 3], [3, 4]])

@@ -530,11 +530,13 @@ class CudaDevice(Device):
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
         _, host, serial, _ = notification
+        if threading.current_thread() is not threading.main_thread():
+            self._synchronize()  # a thread that glances keeps those of other devices from running
         for _ in range(_ROUNDS):
             for _ in range(_GLANCES):
                 if host[2] == serial:
                     return host[0], host[1]
-            protocol.give_way()  # other threads may have work for other devices
+            protocol.give_way()
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 

@@ -561,8 +561,8 @@ def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
 
 def extreme_values(A: CscMatrix) -> tuple[Any, Any]:
     """Return the least and the largest value; NaN for both if one is not a finite number."""
-    if A.dtype.is_bool or not A.nvals:
-        return 0, int(A.nvals > 0)
+    if not A.nvals:
+        return 0, 0
     if A.dtype.is_float and not math.isfinite(reduce_matrix(A, monoid.plus)):
         return math.nan, math.nan
     return reduce_matrix(A, monoid.min), reduce_matrix(A, monoid.max)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,6 +47,26 @@ def test_a_limit_of_memory_ends_with_its_context():
     with pytest.raises(KeyError), device.limited(50):
         raise KeyError
     assert said == ["free", 50, 7]
+
+
+def test_only_the_main_thread_glances_at_a_notification(monkeypatch):
+    """Two threads with a GPU each took as long as one with both: Python ran one at a time."""
+    host, waits = memoryview(np.array([5, 6, 0, 0], np.uint64)), []
+
+    def arrives(way):
+        waits.append(way)
+        host[2] = 9
+
+    device = object.__new__(cuda.CudaDevice)
+    device._ahead = 1
+    monkeypatch.setattr(device, "_synchronize", lambda: arrives("stream"))
+    monkeypatch.setattr(cuda.protocol, "give_way", lambda: arrives("glance"))
+    notification = cuda.HostNotification(None, host, 9)
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(device._wait_for, notification, None).result()
+    host[2] = 0
+    assert device._wait_for(notification, None) == found == (5, 6)
+    assert waits == ["stream", "glance"]
 
 
 def test_a_limit_of_memory_refuses_what_is_larger(gpu):

@@ -15,9 +15,9 @@
 // Where products read the frontier's values, these are sent too: after each level a piece writes
 // the values of the vertices that it has found into every window, by vertex.
 //
-// Products that add up are added by the piece that has the vertex, always in the order of a pull: a
-// push claims vertices, and a pull into these alone adds. So sums do not depend on the order of
-// threads, whatever their type.
+// Products that add up are added by the piece that has the vertex. Sums that depend on their order
+// have that of a pull, not of threads: a push claims vertices, and a pull into these alone adds.
+// With LG_ADDS a push adds: counts, and what is the same in any order.
 //
 // words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
@@ -93,6 +93,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
   }
   for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
+  if constexpr (LG_ADDS)
+    for (i64 v = global_thread(); v < own; v += global_threads())
+      own_values[v] = LG_ADD::identity<LG_F>();
   if (LG_RANKS)
     for (i64 v = global_thread(); v <= s.slots; v += global_threads()) counts[v] = 0;
   if (block_index() == 0)
@@ -204,10 +207,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       else
         follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks, push);
       if (kClaims || wide) grid_sync(barrier);
+      if (LG_ADDS)
+        for (i64 w = global_thread(); w < nwords; w += global_threads())
+          visited[w] |= load_cg(&s.found_words[w]);
     }
     // As few as this come from words to lists; so they are listed at once.
     const bool few_left = !kClaims && !listed && f32(left) * beta < f32(n);
-    if (LG_SUM || !listed) {
+    if (kPullsLater || !listed) {
       s.claimed = listed;
       // Words of sums cross the wires later: they come one by one.
       const bool at_once = !LG_SUM && !few_left, second = !s.words_turned;

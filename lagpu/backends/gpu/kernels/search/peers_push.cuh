@@ -5,6 +5,10 @@
 #include "search/grid_push.cuh"
 
 const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
+#ifndef LG_ADDS  // 1: a push adds up, as sums are the same in any order; else a pull does it later
+#define LG_ADDS 0
+#endif
+const bool kPullsLater = LG_SUM && !LG_ADDS;
 // Whether all levels leave the vertices that they find in found_words.
 const bool kClaims = LG_SUM || LG_SENDS_VALUES;
 
@@ -195,7 +199,8 @@ LG_DEVICE u64 send_found(const Search& s, const Pieces& all, u32 turn, const u32
 }
 
 // Follows a lane's edges: as `Pusher` of one device, but what is found is sent to all, which look
-// up its edges when the next turn begins; or, as `makes` says, left in found_words.
+// up its edges when the next turn begins; or, as `makes` says, left in found_words. A push that
+// adds up claims vertices there: the visited ones stay those of before the level.
 struct PeersPusher {
   const Search& s;
   const Pieces& all;
@@ -207,14 +212,20 @@ struct PeersPusher {
   template <u32 N>
   LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
     i32 j[N];
-    u32 seen[N], won = 0;
+    u32 seen[N], claimed[N], won = 0;
+    u32* const claims = LG_ADDS ? s.found_words : s.visited;
     LG_LOGGED(tally->looked += bit_popc(edges.there);)
     for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
     for (u32 q = 0; q < N; ++q) seen[q] = load_cg(&s.visited[j[q] / 32]);
+    for (u32 q = 0; q < N; ++q) claimed[q] = LG_ADDS ? load_cg(&claims[j[q] / 32]) : seen[q];
     for (u32 q = 0; q < N; ++q) {
       const u32 bit = 1u << (j[q] % 32);
-      if (edges.there >> q & 1 && !(seen[q] & bit))
-        won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
+      if (!(edges.there >> q & 1) || seen[q] & bit) continue;
+      if constexpr (LG_ADDS)
+        atomic_accumulate<LG_ADD, LG_F>(
+            &s.own_values[j[q]],
+            cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      if (!(claimed[q] & bit)) won |= u32(!(atomic_or(&claims[j[q] / 32], bit) & bit)) << q;
     }
     if (!warp_any(won != 0)) return;
     const bool to_words = kMayBeWide && *makes != kMakesLists;
@@ -222,8 +233,9 @@ struct PeersPusher {
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
       if (!to_words) tally->edges += load_ro(&degrees[j[q]]);
-      if (kClaims || to_words) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
-      if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads
+      if ((kClaims && !LG_ADDS) || to_words)
+        atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
+      if (kPullsLater) continue;  // adds up, in an order that does not depend on threads
       if (!kMayLeave || *makes != kUnassigned)
         discover(s, j[q], depth + s.shift,
                  cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
