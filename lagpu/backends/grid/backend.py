@@ -520,7 +520,7 @@ class GridBackend:
         received = self.pieces.engine.gather(self.pieces.entries(x))
         *rows, indices, given = pieces.joined(received)
         put = np.empty_like(given)
-        put[np.lexsort((*rows, indices))] = pieces.on_host(values)
+        put[pieces.order_by_columns(*rows, indices)] = pieces.on_host(values)
         of_piece = np.split(put, np.cumsum([len(lists[0]) for lists in received])[:-1])
         new = self.dup(x, x.dtype)
         for k, p, place in self.pieces:
