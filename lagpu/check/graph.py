@@ -166,10 +166,6 @@ class Slice:
         found = self.by_rows.indices[places]
         return counts, found if self._cols is None else self._cols[found]
 
-    def sums(self, values: Array) -> Array:
-        """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
-        return np.asarray(self.by_rows.T @ (values if self._rows is None else values[self._rows]))
-
     def fingerprint(self, key: int) -> int:
         """Return a number that is 0 if each edge has its reverse; see `Slices.symmetric`."""
 
@@ -227,17 +223,13 @@ class Slices:
         That is a value, or a row of values, for each edge; any order of reduction must do. `empty`
         is the value where there is no edge, neutral in the reduction.
         """
-        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
-
-    def sums(self, values: Array) -> Array:
-        """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
-        return self._reduced(lambda own: own.sums(values), self._ends, np.add)
-
-    def _reduced(self, work: Callable[[Slice], Array], dim: int, ufunc: np.ufunc) -> Array:
         if self.parts is None:
-            return work(self.own[0])
-        shape = (self.n, self.n)
-        return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
+            return self.own[0].at_ends(of, ufunc, empty)
+
+        def work(_home: Any, piece: int) -> Array:
+            return self.own[piece].at_ends(of, ufunc, empty)
+
+        return self.parts.reduced(work, (self.n, self.n), self._ends, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
         """Return the least begin of the edges into each vertex that `of` keeps, (n,); else n."""
