@@ -13,19 +13,20 @@ _FUNCTIONS = {
         adjacency_matrix all_pairs_lowest_common_ancestor all_pairs_shortest_path
         all_pairs_shortest_path_length ancestors average_shortest_path_length
         bellman_ford_path_length bethe_hessian_matrix bfs_layers biadjacency_matrix
-        bipartite_betweenness_centrality boundary_expansion center closeness_centrality conductance
-        connected_components core_number cut_size degree_centrality descendants
-        descendants_at_distance diameter dijkstra_path_length directed_modularity_matrix
-        eccentricity edge_boundary edge_expansion efficiency ego_graph eigenvector_centrality
-        fast_could_be_isomorphic faster_could_be_isomorphic floyd_warshall_numpy generic_bfs_edges
-        global_efficiency google_matrix harmonic_centrality has_path in_degree_centrality
-        inter_community_edges intra_community_edges is_arborescence is_bipartite is_branching
-        is_connected is_directed_acyclic_graph is_dominating_set is_forest is_isolate is_k_regular
-        is_negatively_weighted is_regular is_simple_path is_strongly_connected is_tournament is_tree
-        is_triad is_weakly_connected isolates katz_centrality label_propagation_communities
-        laplacian_matrix lowest_common_ancestor maximal_matching mixing_expansion modularity
-        modularity_matrix mutual_weight negative_edge_cycle node_boundary node_connected_component
-        node_expansion normalized_cut_size normalized_laplacian_matrix number_connected_components
+        bidirectional_dijkstra bidirectional_shortest_path bipartite_betweenness_centrality
+        boundary_expansion center closeness_centrality conductance connected_components core_number
+        cut_size degree_centrality descendants descendants_at_distance diameter dijkstra_path_length
+        directed_modularity_matrix eccentricity edge_boundary edge_expansion efficiency ego_graph
+        eigenvector_centrality fast_could_be_isomorphic faster_could_be_isomorphic
+        floyd_warshall_numpy generic_bfs_edges global_efficiency google_matrix harmonic_centrality
+        has_path in_degree_centrality inter_community_edges intra_community_edges is_arborescence
+        is_bipartite is_branching is_connected is_directed_acyclic_graph is_dominating_set is_forest
+        is_isolate is_k_regular is_negatively_weighted is_regular is_simple_path
+        is_strongly_connected is_tournament is_tree is_triad is_weakly_connected isolates
+        katz_centrality label_propagation_communities laplacian_matrix lowest_common_ancestor
+        maximal_matching mixing_expansion modularity modularity_matrix mutual_weight
+        negative_edge_cycle node_boundary node_connected_component node_expansion
+        normalized_cut_size normalized_laplacian_matrix number_connected_components
         number_of_isolates number_of_selfloops number_strongly_connected_components
         number_weakly_connected_components out_degree_centrality overall_reciprocity periphery
         radius reciprocity s_metric score_sequence sets shortest_path_length
@@ -35,10 +36,9 @@ _FUNCTIONS = {
     """,
     "Of several shortest paths it may be another one.": """
         all_pairs_bellman_ford_path all_pairs_dijkstra all_pairs_dijkstra_path bellman_ford_path
-        bidirectional_dijkstra bidirectional_shortest_path dijkstra_path multi_source_dijkstra
-        multi_source_dijkstra_path shortest_path single_source_bellman_ford
-        single_source_bellman_ford_path single_source_dijkstra single_source_dijkstra_path
-        single_target_shortest_path
+        dijkstra_path multi_source_dijkstra multi_source_dijkstra_path shortest_path
+        single_source_bellman_ford single_source_bellman_ford_path single_source_dijkstra
+        single_source_dijkstra_path single_target_shortest_path
     """,
     "Nodes of equal distance come in the order of the graph.": """
         all_pairs_bellman_ford_path_length all_pairs_dijkstra_path_length

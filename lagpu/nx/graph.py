@@ -17,11 +17,11 @@ import numpy as np
 from lagpu import backends
 from lagpu.backends.protocol import in_step
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.errors import LagpuError
 from lagpu.host.ordered import Graph as Ordered
 from lagpu.io.networkx_graphs import Adjacency, adjacency, numbers
 
-Array = np.ndarray[Any, Any]
 WEIGHED = "what the function gives"
 
 

@@ -14,13 +14,12 @@ import numpy as np
 from lagpu import algorithms
 from lagpu.algebra.tables import semiring
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.nx.answers import answers, by_networkx, by_text
 from lagpu.nx.graph import Graph, once
 from lagpu.nx.paths import lengths_matrix
-
-Array = np.ndarray[Any, Any]
 
 by_networkx(
     *("degree_centrality", "in_degree_centrality", "out_degree_centrality", "number_of_selfloops"),
@@ -34,6 +33,7 @@ by_networkx(
     *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
     *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
     *("complement", "difference", "intersection", "symmetric_difference"),
+    *("bidirectional_shortest_path", "bidirectional_dijkstra"),
 )
 by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(

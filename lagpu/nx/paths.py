@@ -12,15 +12,13 @@ import numpy as np
 from lagpu import algorithms
 from lagpu.algorithms import betweenness
 from lagpu.core import Matrix
-from lagpu.dtypes import INT64
-from lagpu.errors import CycleFound, NoPath
+from lagpu.dtypes import INT64, Array
+from lagpu.errors import CycleFound
 from lagpu.host.columns import listed
 from lagpu.host.ordered import NONE, level_ends, ordered
 from lagpu.host.ordered import Graph as Ordered
 from lagpu.nx.answers import answers, by_text
 from lagpu.nx.graph import Graph
-
-Array = np.ndarray[Any, Any]
 
 
 def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNotFound) -> int:
@@ -178,17 +176,6 @@ def single_target_shortest_path(G: Graph, target: Any, cutoff: Any) -> dict[Any,
     return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
 
 
-@answers(quick=True)
-def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]:
-    start = require(G, source, "Source {} is not in G")
-    end = require(G, target, "Target {} is not in G")
-    try:
-        path = algorithms.shortest_path(G.matrix(), start, end)
-    except NoPath as error:
-        raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
-    return [G.names[v] for v in path]
-
-
 @answers(method=(None, "unweighted"), text=("method", "weight"))
 def average_shortest_path_length(G: Graph) -> float:
     n, total = len(G), 0
@@ -332,16 +319,6 @@ def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weig
         return 0, [target]
     none = f"No path to {target}."
     return _lengths_and_routes(G, starts, target, weight, True, none, cutoff)
-
-
-@answers()
-def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    start = require(G, source, "Source {} is not in G")
-    require(G, target, "Target {} is not in G")
-    if source == target:
-        return 0, [source]
-    none = f"No path between {source} and {target}."
-    return _lengths_and_routes(G, [start], target, weight, True, none)
 
 
 @answers()

@@ -14,12 +14,12 @@ from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
+from lagpu.dtypes import Array
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers, by_text, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
 from lagpu.nx.paths import generations, lengths_matrix, levels_from, require
 
-Array = np.ndarray[Any, Any]
 _SIMPLE = ("directed", "multigraph")
 
 
