@@ -146,23 +146,14 @@ class Slice:
         found[self._rows] = np.arange(len(self._rows))
         return found
 
-    def after(self, vertices: Array) -> Array:
-        """Return the ends of the edges from some vertices."""
-        if self._row_of is not None:
-            vertices = self._row_of[vertices]
-            vertices = vertices[vertices >= 0]
-        return self._ends_of(vertices)[1]
-
     def out_of(self, vertices: Array) -> tuple[Array, Array]:
-        """Return the edges from some vertices as (place in the list, end), in this order."""
-        where = vertices if self._row_of is None else self._row_of[vertices]
-        which = np.flatnonzero(where >= 0)
-        counts, ends = self._ends_of(where[which])
-        return np.repeat(which, counts), ends
-
-    def _ends_of(self, at: Array) -> tuple[Array, Array]:
-        """Return the number of edges from each row, and the ends of all."""
-        counts, places = listed(self.by_rows.indptr, at)
+        """Return the number of edges from each of some vertices, and the ends of all."""
+        here: Any = slice(None)
+        if self._row_of is not None:
+            here = self._row_of[vertices] >= 0
+        at = vertices if self._row_of is None else self._row_of[vertices[here]]
+        counts = np.zeros(len(vertices), np.int64)
+        counts[here], places = listed(self.by_rows.indptr, at)
         found = self.by_rows.indices[places]
         return counts, found if self._cols is None else self._cols[found]
 
@@ -249,7 +240,7 @@ class Slices:
         """Return (ends, counts): how many edges of each slice lead from some vertices to others."""
 
         def count(own: Slice) -> tuple[Array, ...]:
-            ends = own.after(vertices)
+            ends = own.out_of(vertices)[1]
             if len(ends) < self.n // 16:
                 return np.unique(ends, return_counts=True)
             counts = np.bincount(ends, minlength=self.n)  # cheaper than sorting many
@@ -268,7 +259,8 @@ class Slices:
         """Return which of some edges, a few of all, are there."""
 
         def look(own: Slice) -> tuple[Array, ...]:
-            which, ends = own.out_of(begin)
+            counts, ends = own.out_of(begin)
+            which = np.repeat(np.arange(len(begin)), counts)
             found = np.zeros(len(begin), bool)
             found[which[ends == end[which]]] = True
             return (found,)
@@ -284,7 +276,7 @@ class Slices:
         level[frontier] = depth
 
         def further(own: Slice) -> tuple[Array, ...]:
-            ends = own.after(frontier)
+            ends = own.out_of(frontier)[1]
             return (self._once(ends[level[ends] == unreached]),)
 
         while frontier.size:

@@ -428,8 +428,9 @@ def _joined_neighbours(edges: Slices, once: Slices, vertices: Array) -> Array:
 
 def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
     """Return (start, lists): the neighbours of vertex k are ``lists[start[k] : start[k + 1]]``."""
-    parts = edges.gather(lambda own: own.out_of(vertices))
-    which, ends = map(np.concatenate, zip(*parts, strict=True))
+    counts, lists = zip(*edges.gather(lambda own: own.out_of(vertices)), strict=True)
+    which = np.concatenate([np.repeat(np.arange(len(vertices)), count) for count in counts])
+    ends = np.concatenate(lists)
     others = vertices[which] != ends
     which, ends = which[others], ends[others]
     order = np.argsort(which, kind="stable")
@@ -442,7 +443,7 @@ def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
     for k, (first, last) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
         some = lists[first:last]
         marked[some] = True
-        found[k] = np.count_nonzero(marked[own.after(some)])
+        found[k] = np.count_nonzero(marked[own.out_of(some)[1]])
         marked[some] = False
     return found
 
