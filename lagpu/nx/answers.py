@@ -23,11 +23,13 @@ R = TypeVar("R")
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
+    errors.CycleFound,
     errors.DimensionMismatch,
     errors.DomainMismatch,
     errors.IndexOutOfBound,
     errors.InvalidValue,
     errors.LimitExceeded,
+    errors.NotConverged,
     errors.OutOfMemory,
 )
 

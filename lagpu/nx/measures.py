@@ -15,7 +15,6 @@ from lagpu import algorithms
 from lagpu.algebra.tables import semiring
 from lagpu.core import Matrix
 from lagpu.dtypes import Array
-from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.nx.answers import answers, by_networkx, by_text
 from lagpu.nx.graph import Graph, once
@@ -217,10 +216,7 @@ def to_numpy_array(
 
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
-    try:
-        found = algorithms.floyd_warshall(lengths_matrix(G, weight))
-    except CycleFound as error:
-        raise NotImplementedError("lagpu: a cycle of negative length") from error
+    found = algorithms.floyd_warshall(lengths_matrix(G, weight))
     n, (rows, cols, values) = len(G), found.to_coo()
     lengths = [dict.fromkeys(G.names, math.inf) for _ in range(n)]
     for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):

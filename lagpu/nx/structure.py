@@ -434,10 +434,7 @@ def hits(
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     A, closer = G.matrix("weight", counted=True), max(tol, 1e-10) / _CLOSER
-    try:
-        found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
-    except NotConverged as error:
-        raise NotImplementedError(f"lagpu: {error}") from error
+    found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
     hubs, authorities = (G.named(x.to_dense().tolist()) for x in found)
     return hubs, authorities
 
