@@ -29,7 +29,7 @@ _FUNCTIONS = {
         normalized_cut_size normalized_laplacian_matrix number_connected_components
         number_of_isolates number_of_selfloops number_strongly_connected_components
         number_weakly_connected_components out_degree_centrality overall_reciprocity periphery
-        radius reciprocity s_metric score_sequence sets shortest_path_length
+        preferential_attachment radius reciprocity s_metric score_sequence sets shortest_path_length
         single_source_shortest_path single_source_shortest_path_length
         single_target_shortest_path_length to_dict_of_lists to_numpy_array to_scipy_sparse_array
         tournament_matrix volume weakly_connected_components
@@ -52,9 +52,7 @@ _FUNCTIONS = {
     "The order is NetworkX'. Functions that sort neighbours are left to NetworkX.": (
         "bfs_edges bfs_predecessors bfs_successors bfs_tree"
     ),
-    "Without self-loops.": (
-        "adamic_adar_index jaccard_coefficient preferential_attachment resource_allocation_index"
-    ),
+    "Without self-loops.": ("adamic_adar_index jaccard_coefficient resource_allocation_index"),
     "For undirected graphs without parallel edges.": "k_truss transitivity triangles",
     "Cycles of negative length are left to NetworkX.": (
         "floyd_warshall floyd_warshall_predecessor_and_distance"

@@ -112,16 +112,14 @@ class Graph:
         except TypeError:  # not hashable: no node
             return None
 
-    def bunch(self, nodes: Any, *, once: bool = True) -> list[int]:
+    def bunch(self, nodes: Any) -> list[int]:
         """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
-        # `once`: without those that `nodes` repeats.
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
             return [self.index[nodes]]
         try:
-            wanted = dict.fromkeys(nodes) if once else nodes
-            return [self.index[node] for node in wanted if node in self.index]
+            return [self.index[node] for node in dict.fromkeys(nodes) if node in self.index]
         except TypeError as error:
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
 

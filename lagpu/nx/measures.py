@@ -32,7 +32,7 @@ by_networkx(
     *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
     *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
     *("complement", "difference", "intersection", "symmetric_difference"),
-    *("bidirectional_shortest_path", "bidirectional_dijkstra"),
+    *("bidirectional_shortest_path", "bidirectional_dijkstra", "preferential_attachment"),
 )
 by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(
@@ -65,7 +65,7 @@ def _counted(triangles: list[int], zeros: int) -> Counter[int]:
 # ---- similarity of nodes, for the prediction of edges
 
 
-def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]]:
+def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
     """Return the function of a kind of `lagpu.algorithms.similarity`."""
 
     def similar(G: Graph, ebunch: Any) -> Iterator[Any]:
@@ -86,18 +86,17 @@ def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]
             raise NotImplementedError("lagpu: an infinite sum")
         order = np.argsort(i * n + j)
         numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
-        return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))
+        return ((*pair, x) for pair, x in zip(ends, numbers, strict=True))
 
     return similar
 
 
-for _name, _kind, _number in (
-    ("adamic_adar_index", "adamic_adar", float),
-    ("jaccard_coefficient", "jaccard", float),
-    ("preferential_attachment", "preferential_attachment", int),
-    ("resource_allocation_index", "resource_allocation", float),
+for _name, _kind in (
+    ("adamic_adar_index", "adamic_adar"),
+    ("jaccard_coefficient", "jaccard"),
+    ("resource_allocation_index", "resource_allocation"),
 ):
-    answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind, _number))
+    answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind))
 
 
 # ---- matrices
