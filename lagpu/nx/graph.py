@@ -212,17 +212,17 @@ class Graph:
             if not np.array_equal(now.cols, self.stored.cols):
                 raise NotImplementedError("the graph has changed since it was converted")
             self.stored.values.update(now.values)
+        values = self.stored.values[name]
         if self.of_directed and name not in self._alike:
-            self._require_alike(self.stored.values[name])
+            # Of an edge with two values, some functions of NetworkX read one and some both.
+            rows, cols = self.along()
+            there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
+            if (there != back).any():
+                raise NotImplementedError(
+                    "lagpu: an undirected view of edges that differ by direction"
+                )
             self._alike.add(name)
-        return self.stored.values[name]
-
-    def _require_alike(self, values: Array) -> None:
-        # Of an edge with two values, some functions of NetworkX read one and some both.
-        rows, cols = self.along()
-        there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
-        if (there != back).any():
-            raise NotImplementedError("lagpu: an undirected view of edges that differ by direction")
+        return values
 
     @functools.cached_property
     def loops(self) -> Array:
