@@ -21,7 +21,7 @@ from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.gpu.storage.stores import VectorStore
-from lagpu.catalog import ALGORITHMS, TOPICS
+from lagpu.catalog import ALGORITHMS
 from lagpu.cli import main
 from lagpu.operations import Multiply, MultiplySelection
 from lagpu.selftest import algorithms, operations
@@ -85,7 +85,7 @@ def test_every_public_algorithm_has_a_row():
     assert len(set(keys)) == len(keys)
     for name in lagpu.algorithms.__all__:
         rows = [row for row in ALGORITHMS if row.name == name]
-        assert [row.topic in TOPICS for row in rows] == [k == 0 for k in range(len(rows))], name
+        assert [bool(row.topic) for row in rows] == [k == 0 for k in range(len(rows))], name
 
 
 def test_every_algorithm_is_a_case_on_every_size(monkeypatch):
