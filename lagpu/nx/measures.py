@@ -33,6 +33,8 @@ by_networkx(
     *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
     *("complement", "difference", "intersection", "symmetric_difference"),
     *("bidirectional_shortest_path", "bidirectional_dijkstra", "preferential_attachment"),
+    *("is_bipartite", "color", "sets", "is_directed_acyclic_graph"),
+    *("topological_generations", "topological_sort"),
 )
 by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(

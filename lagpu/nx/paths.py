@@ -14,7 +14,6 @@ from lagpu.algorithms import betweenness
 from lagpu.core import Matrix
 from lagpu.dtypes import INT64, Array
 from lagpu.errors import CycleFound
-from lagpu.host.columns import listed
 from lagpu.host.ordered import NONE, level_ends, ordered
 from lagpu.host.ordered import Graph as Ordered
 from lagpu.nx.answers import answers, by_text
@@ -57,36 +56,6 @@ def visited(
     parents = above[order]
     parents[:first] = -1
     return order, parents, levels
-
-
-class _Down:
-    """The edges that lead from a level to the next one, by the vertex where they begin."""
-
-    def __init__(self, rows: Array, cols: Array, levels: Array) -> None:
-        down = (levels[rows] >= 0) & (levels[cols] == levels[rows] + 1)
-        self.cols = cols[down]
-        count = np.bincount(rows[down], minlength=len(levels))
-        self.ptr = np.append(0, np.cumsum(count))
-
-    def of(self, parents: Array) -> tuple[Array, Array]:
-        """Return (parent, child) of the edges of some parents, one parent after the other."""
-        counts, places = listed(self.ptr, parents)
-        return np.repeat(parents, counts), self.cols[places]
-
-
-def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
-    """Return the vertices of each level of a DAG in the order in which their last edge is taken."""
-    # A level is the length of the longest path that ends there.
-    down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
-    layer = np.flatnonzero(levels == 0)
-    found = []
-    while layer.size:
-        found.append(layer)
-        _, below = down.of(layer)
-        at = np.arange(len(below))
-        place[below] = at  # of equal indices the last one assigns
-        layer = below[place[below] == at]
-    return found
 
 
 # ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights

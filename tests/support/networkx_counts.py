@@ -17,11 +17,7 @@ inside = []  # the functions that run: what their text calls is not counted
 
 
 #: Why a test of NetworkX fails with lagpu, by the end of its name.
-EXPECTED = {
-    "test_dag.py::TestDAG::test_topological_sort6": (
-        "a graph that changes while it is iterated: lagpu reads the graph at the call"
-    ),
-}
+EXPECTED = {}
 if tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 7):
     EXPECTED |= dict.fromkeys(
         (
