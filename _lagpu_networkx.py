@@ -13,14 +13,15 @@ _FUNCTIONS = {
         adjacency_matrix all_pairs_lowest_common_ancestor all_pairs_shortest_path
         all_pairs_shortest_path_length ancestors average_shortest_path_length
         bellman_ford_path_length bethe_hessian_matrix bfs_layers biadjacency_matrix
-        bipartite_betweenness_centrality boundary_expansion center closeness_centrality conductance
-        connected_components core_number cut_size degree_centrality descendants
-        descendants_at_distance diameter dijkstra_path_length directed_modularity_matrix
-        eccentricity edge_boundary edge_expansion efficiency ego_graph eigenvector_centrality
-        fast_could_be_isomorphic faster_could_be_isomorphic floyd_warshall_numpy generic_bfs_edges
-        global_efficiency google_matrix harmonic_centrality has_path in_degree_centrality
-        inter_community_edges intra_community_edges is_arborescence is_bipartite is_branching
-        is_connected is_directed_acyclic_graph is_dominating_set is_forest is_isolate is_k_regular
+        bidirectional_dijkstra bidirectional_shortest_path bipartite_betweenness_centrality
+        boundary_expansion center closeness_centrality color conductance connected_components
+        core_number cut_size degree_centrality descendants descendants_at_distance diameter
+        dijkstra_path_length directed_modularity_matrix eccentricity edge_boundary edge_expansion
+        efficiency ego_graph eigenvector_centrality fast_could_be_isomorphic
+        faster_could_be_isomorphic floyd_warshall_numpy generic_bfs_edges global_efficiency
+        google_matrix harmonic_centrality has_path in_degree_centrality inter_community_edges
+        intra_community_edges is_arborescence is_bipartite is_branching is_connected
+        is_directed_acyclic_graph is_dominating_set is_forest is_isolate is_k_regular
         is_negatively_weighted is_regular is_simple_path is_strongly_connected is_tournament is_tree
         is_triad is_weakly_connected isolates katz_centrality label_propagation_communities
         laplacian_matrix lowest_common_ancestor maximal_matching mixing_expansion modularity
@@ -28,17 +29,17 @@ _FUNCTIONS = {
         node_expansion normalized_cut_size normalized_laplacian_matrix number_connected_components
         number_of_isolates number_of_selfloops number_strongly_connected_components
         number_weakly_connected_components out_degree_centrality overall_reciprocity periphery
-        radius reciprocity s_metric score_sequence sets shortest_path_length
+        preferential_attachment radius reciprocity s_metric score_sequence sets shortest_path_length
         single_source_shortest_path single_source_shortest_path_length
         single_target_shortest_path_length to_dict_of_lists to_numpy_array to_scipy_sparse_array
-        tournament_matrix volume weakly_connected_components
+        topological_generations topological_sort tournament_matrix volume
+        weakly_connected_components
     """,
     "Of several shortest paths it may be another one.": """
         all_pairs_bellman_ford_path all_pairs_dijkstra all_pairs_dijkstra_path bellman_ford_path
-        bidirectional_dijkstra bidirectional_shortest_path dijkstra_path multi_source_dijkstra
-        multi_source_dijkstra_path shortest_path single_source_bellman_ford
-        single_source_bellman_ford_path single_source_dijkstra single_source_dijkstra_path
-        single_target_shortest_path
+        dijkstra_path multi_source_dijkstra multi_source_dijkstra_path shortest_path
+        single_source_bellman_ford single_source_bellman_ford_path single_source_dijkstra
+        single_source_dijkstra_path single_target_shortest_path
     """,
     "Nodes of equal distance come in the order of the graph.": """
         all_pairs_bellman_ford_path_length all_pairs_dijkstra_path_length
@@ -52,21 +53,15 @@ _FUNCTIONS = {
     "The order is NetworkX'. Functions that sort neighbours are left to NetworkX.": (
         "bfs_edges bfs_predecessors bfs_successors bfs_tree"
     ),
-    "Without self-loops.": (
-        "adamic_adar_index jaccard_coefficient preferential_attachment resource_allocation_index"
-    ),
+    "Without self-loops.": ("adamic_adar_index jaccard_coefficient resource_allocation_index"),
     "For undirected graphs without parallel edges.": "k_truss transitivity triangles",
     "Cycles of negative length are left to NetworkX.": (
         "floyd_warshall floyd_warshall_predecessor_and_distance"
-    ),
-    "The graph is read at the call, not while it is iterated.": (
-        "topological_generations topological_sort"
     ),
     "By power iteration, with results of the sum 1.": "hits",
     "For undirected graphs.": "square_clustering",
     "In a reverse topological order, maybe not NetworkX'.": "strongly_connected_components",
     "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.": "pagerank",
-    "Nodes come in the order of the graph.": "color",
     "The core numbers alone are lagpu's.": "k_core",
     "The result is a NetworkX graph.": "complement difference intersection symmetric_difference",
     "Weights of 0 are left to NetworkX.": (

@@ -265,7 +265,7 @@ def _make_notebook(app, page, source):
 
 def _put_data(app, page, source):
     """Print the figures of data files in the pages."""
-    source[0] = figures.with_figures(source[0], page)
+    source[0] = algorithm_pages.with_questions(figures.with_figures(source[0], page))
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
     for file in figures.FOLDER.rglob("*.json"):

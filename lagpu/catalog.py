@@ -62,7 +62,7 @@ class Algorithm:
     slow: bool = False  # whether it searches from each vertex
     option: str = ""  # of ``lagpu check`` for a file with a result
     command: str = ""
-    topic: str = ""  # in `TOPICS`, in the first row of an algorithm
+    topic: str = ""  # of the page of the algorithms, in the first row of one
 
     @property
     def key(self) -> str:
@@ -258,28 +258,6 @@ def _check_pairs(kind: str, A: Any, sources: Any, found: Any) -> None:
     check.check_similarity(A, found, _pairs(sources), kind=kind)
 
 
-#: Questions that users ask, and the semirings in the loops of the algorithms that answer.
-TOPICS = {
-    "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
-    "nearest": ("from the nearest of several vertices? within k edges?", "`any_pair`"),
-    "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
-    "paths": ("along how many shortest paths?", "`plus_first`"),
-    "route": ("on which path?", "`any_secondi`"),
-    "weights": ("how far, by weights?", "`min_plus`, `any_secondi`"),
-    "across": ("how large is the graph across?", "those of `bfs_levels`"),
-    "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
-    "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
-    "sides": ("two colours? or an odd cycle?", "`any_first`, `any_secondi`"),
-    "order": ("what depends on what?", "`plus_pair`"),
-    "core": ("which vertices are in the dense core?", "`plus_pair`"),
-    "triangles": ("whose friends are friends?", "`plus_pair`"),
-    "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
-    "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
-    "similar": ("whose neighbours are alike?", "`plus_first`"),
-    "mutual": ("numbers of edges and their reverses?", "`plus_times`"),
-    "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
-    "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
-}
 _ONE, _MANY, _SOME = ("source",), ("sources",), ("few",)
 _EACH, _OF_FEW, _OF_SAMPLE = f"from each of {SOURCES}", f"{FEW} vertices", f"{SAMPLED} sources"
 _DRAWN = {"seed": SEED}

@@ -11,6 +11,9 @@ import numpy as np
 
 from lagpu.errors import DomainMismatch, UnknownType
 
+#: An array of the host.
+Array = np.ndarray[Any, Any]
+
 
 @dataclass(frozen=True, eq=False)
 class DType:

@@ -30,6 +30,28 @@ _LINES, _LONG = 45, 25  # of code
 _STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
+#: Questions that users ask, and the semirings in the loops of the algorithms that answer.
+TOPICS = {
+    "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
+    "nearest": ("from the nearest of several vertices? within k edges?", "`any_pair`"),
+    "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
+    "paths": ("along how many shortest paths?", "`plus_first`"),
+    "route": ("on which path?", "`any_secondi`"),
+    "weights": ("how far, by weights?", "`min_plus`, `any_secondi`"),
+    "across": ("how large is the graph across?", "those of `bfs_levels`"),
+    "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
+    "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
+    "sides": ("two colours? or an odd cycle?", "`any_first`, `any_secondi`"),
+    "order": ("what depends on what?", "`plus_pair`"),
+    "core": ("which vertices are in the dense core?", "`plus_pair`"),
+    "triangles": ("whose friends are friends?", "`plus_pair`"),
+    "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
+    "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
+    "similar": ("whose neighbours are alike?", "`plus_first`"),
+    "mutual": ("numbers of edges and their reverses?", "`plus_times`"),
+    "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
+    "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
+}
 _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
 
@@ -412,7 +434,7 @@ def _solution(text):
 
 
 def _others(row):
-    for topic, (question, _) in catalog.TOPICS.items():
+    for topic, (question, _) in TOPICS.items():
         names = dict.fromkeys(one.name for one in catalog.ALGORITHMS if one.topic == topic)
         if row.name in names and len(names) > 1:
             links = ", ".join(f"[`{name}`]({name}.md)" for name in names if name != row.name)
@@ -428,6 +450,16 @@ def rows():
     for row in catalog.ALGORITHMS:
         found.setdefault(row.name, row)
     return found
+
+
+def with_questions(page):
+    """Return the text of a page with the table of questions, if the page has its line."""
+    lines = ["| question | function | semirings in its loop |", "|---|---|---|"]
+    for topic, (question, semirings) in TOPICS.items():
+        names = [row.name for row in catalog.ALGORITHMS if row.topic == topic]
+        links = ", ".join(f"[`{name}`](algorithms/{name}.md)" for name in names)
+        lines.append(f"| {question} | {links} | {semirings} |")
+    return page.replace("<!-- questions -->", "\n".join(lines))
 
 
 def write(folder, only=None):

@@ -8,8 +8,9 @@ experiment without any says so.
 import json
 import re
 from pathlib import Path
+from typing import NamedTuple
 
-from lagpu.papers.experiments import paper_of, verdicts
+from lagpu.papers.experiments import UNKNOWN, paper_of, sentence
 from lagpu.papers.run import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
@@ -25,6 +26,40 @@ _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
 _OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
 _SPECIAL = re.compile(r"([\\`*|<\[%])")  # % at the start of a line is a comment to MyST
+
+
+class Verdict(NamedTuple):
+    """What the rows of some reports say of a claim, and whose; without rows there are no files."""
+
+    part: str
+    claim: dict
+    text: str
+    files: tuple
+
+    @property
+    def word(self):
+        """Return `HELD`, `NOT_HELD` or `UNKNOWN`."""
+        return self.text.partition(":")[0]
+
+
+def verdicts(number, reports):
+    """Yield a verdict on each claim of a paper, by today's rules and the newest rows."""
+    by_date = sorted(reports.items(), key=lambda item: item[1]["date"])
+    for experiment in paper_of(number).experiments:
+        newest = {
+            (row["graph"], row["variant"]): (file, row)
+            for file, report in by_date
+            if report["paper"]["number"] == number
+            for part in report["experiments"]
+            if part["part"] == experiment.part
+            for row in part["rows"]
+        }
+        rows = [row for _, row in newest.values()]
+        files = tuple(dict.fromkeys(file for file, _ in newest.values()))
+        for claim in experiment.claims:
+            text = sentence(claim, rows)
+            none = f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
+            yield Verdict(experiment.part, claim, text or none, files if text else ())
 
 
 def with_reports(page, folder=FOLDER):

@@ -164,7 +164,6 @@ def networkx_calls(name: str) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         )
         yield "eccentricity of 10 nodes", lambda G: nx.eccentricity(G, sources)
         yield "core_number", lambda G: nx.core_number(G)
-        yield "is_bipartite", lambda G: nx.is_bipartite(G)
     else:
         yield (
             "single_source_dijkstra_path_length, cutoff=5",

@@ -14,7 +14,10 @@ import sys
 from pathlib import Path
 
 from lagpu.bench.harness import Report
-from lagpu.papers.experiments import PAPERS, Verdict, verdicts
+from lagpu.papers.experiments import PAPERS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "_ext"))
+from reports import Verdict, verdicts
 
 GOAL = 0.95
 

@@ -22,7 +22,7 @@ from lagpu.backends.protocol import Clusters, of_all, require_alike
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.recorder import current_observer
-from lagpu.dtypes import BOOL, FP64, INT32, INT64
+from lagpu.dtypes import BOOL, FP64, INT32, INT64, Array
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import progress
 from lagpu.loops.loop import loop, sweep
@@ -30,7 +30,6 @@ from lagpu.operations import Handle
 
 __all__ = ["betweenness_centrality", "betweenness_estimate", "edge_betweenness_centrality"]
 
-Array = np.ndarray[Any, Any]
 
 # k x n matrices in use at the same time. FP64: paths, delta, share, pulled and frontier; INT32:
 # levels, and a sweep's copy of one level; BOOL: here and above.

@@ -15,7 +15,7 @@ from lagpu.algorithms.sssp import sssp
 from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.dtypes import BOOL, INT32, INT64
+from lagpu.dtypes import BOOL, INT32, INT64, Array
 from lagpu.errors import InvalidValue
 from lagpu.loops.loop import loop
 
@@ -23,8 +23,6 @@ __all__ = [
     "ego_graph", "k_hop_sizes", "k_truss", "largest_component", "maximal_matching",
     "minimum_spanning_forest",
 ]  # fmt: skip
-
-Array = np.ndarray[Any, Any]
 
 
 def k_truss(A: Matrix, k: int) -> Matrix:

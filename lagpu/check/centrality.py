@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, weighted
+from lagpu.check.graph import Array, Edges, Proof, Slices
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
@@ -167,14 +168,15 @@ def check_betweenness(
 
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
     paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
-    distances and paths; nothing is accumulated backward. With lengths, plain relaxation gives
-    distances, and paths are counted along edges between them until no count changes; sums of float
-    lengths may differ by `rel_tol`.
+    distances and paths; nothing is accumulated backward. With lengths, SciPy finds distances, and
+    paths are counted along edges between them until no count changes; sums of float lengths may
+    differ by `rel_tol`. Each process of a grid collects all edges.
     """
     proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen, t = np.arange(n) if sources is None else np.asarray(sources, int), np.arange(n)
-    each = _shares(proof.edges, (t, t, np.zeros(n)), chosen, targets, weight, rel_tol, endpoints)
+    ways = t, t, np.zeros(n)
+    each = _shares(proof.matrix(), ways, chosen, targets, weight, rel_tol, endpoints)
     counts = np.full((n, len(chosen)), True) if endpoints else t[:, None] != chosen
     counted = counts.sum(axis=1) * (n - 1 if endpoints else n - 2)
     population = n if endpoints else n - 1
@@ -208,87 +210,79 @@ def check_edge_betweenness(
     A shortest path from s to t leads along u -> v if dist(s, u) + 1 + dist(v, t) = dist(s, t), or
     with the edge's length in place of 1.
     """
-    proof = Proof("check_edge_betweenness", BETWEENNESS_RULES, A, values=weight)
-    edges, n = proof.edges, proof.n
-    values = _values(edges, centrality, proof.name)
+    name = "check_edge_betweenness"
+    proof = Proof(name, BETWEENNESS_RULES, A, values=weight)
+    given = Proof(name, BETWEENNESS_RULES, centrality, values=True)
+    edges, found = (of.matrix().tocsc() for of in (proof, given))
+    lists = [(x.indptr, x.indices) for x in (edges, found)]
+    if not all(map(np.array_equal, *lists)):
+        raise DimensionMismatch(
+            f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
+        )
+    n, (u, v) = proof.n, edges.tocoo().coords
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
-    ends = {own: both_ends(own) for own in values}
-    u, v = map(np.concatenate, zip(*ends.values(), strict=True))
-    lengths = np.concatenate([own.values for own in ends]) if weight else np.ones(len(u))
     sums = np.zeros(len(u))
-    for way in ((u, v, lengths), (v, u, lengths))[: 1 if directed else 2]:
-        sums += _shares(edges, way, chosen, targets, weight, rel_tol, True).sum(axis=1)
-    cuts = np.cumsum([len(found) for found in values.values()])[:-1]
-    total = dict(zip(values, np.split(sums, cuts), strict=True))
-
-    def wrong(own: Slice) -> tuple[Array, ...]:
-        counted = np.full(len(total[own]), (len(chosen) if targets is None else n) * (n - 1))
-        wanted = _scaled(total[own], counted, n * (n - 1), normalized, directed)
-        bad = _differ(values[own], wanted, rel_tol)
-        return tuple(x[bad] for x in (*ends[own], values[own], wanted))
-
-    u, v, found, wanted = map(np.concatenate, zip(*edges.gather(wrong), strict=True))
-    order = np.lexsort((u, v))
-    u, v, found, wanted = (x[order] for x in (u, v, found, wanted))
+    for begin, end in ((u, v), (v, u))[: 1 if directed else 2]:
+        ways = begin, end, edges.data
+        sums += _shares(edges, ways, chosen, targets, weight, rel_tol, True).sum(axis=1)
+    counted = np.full(len(sums), (len(chosen) if targets is None else n) * (n - 1))
+    wanted = _scaled(sums, counted, n * (n - 1), normalized, directed)
 
     def describe(k: int) -> str:
-        return f"{found[k]}, but the sum gives {wanted[k]}"
+        return f"{found.data[k]}, but the sum gives {wanted[k]}"
 
-    proof.refuse(1, np.ones(len(order), bool), describe, lambda k: f"edge {u[k]} -> {v[k]}")
+    bad = _differ(found.data, wanted, rel_tol)
+    proof.refuse(1, bad, describe, lambda k: f"edge {u[k]} -> {v[k]}")
     return BETWEENNESS_RULES[:2]
 
 
-def _rows(edges: Slices, vertices: Array, weight: bool) -> Iterator[Rows]:
+def _rows(edges: Any, vertices: Array, weight: bool) -> Iterator[Rows]:
     """Yield the rows of some vertices, as many at a time as all of them may take."""
-    step = max(1, _CHUNK // max(edges.n, 1))
-    require(48 * edges.n * min(step, edges.n), "check: distances and paths of pairs")
+    n, find = edges.shape[0], _by_lengths if weight else _by_levels
+    step = max(1, _CHUNK // max(n, 1))
+    require(48 * n * min(step, n), "check: distances and paths of pairs")
     for first in range(0, len(vertices), step):
         some = vertices[first : first + step]
-        yield some, *(_relaxed(edges, some) if weight else _searched(edges, some))
+        yield some, *find(edges, some)
 
 
-def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
+def _by_levels(edges: Any, sources: Array) -> tuple[Array, Array]:
     """Return the distances and the numbers of shortest paths from k vertices, both (k, n)."""
-    distance, paths = np.full((edges.n, len(sources)), np.nan), np.zeros((edges.n, len(sources)))
-    new, d = np.zeros(distance.shape, bool), 0
+    shape = edges.shape[0], len(sources)
+    distance, paths, new, d = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape, bool), 0
     new[sources, np.arange(len(sources))] = True
     came = new.astype(float)
     while new.any():
         distance[new], d = d, d + 1
         last = np.where(new, came, 0)
         paths += last
-        came = edges.sums(last)
+        came = edges.T @ last
         new = (came > 0) & np.isnan(distance)
     return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
 
 
-def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
-    """Do as `_searched` by lengths above 0."""
-    found = []
-    for source in sources:
-        first = np.arange(edges.n) == source
-        distance, paths = edges.lengths_from(source), first.astype(float)
-
-        def along(e: Edges, d: Array = distance) -> Array:
-            return np.asarray((d[e.begin] + e.lengths == d[e.end]) & (d[e.end] < np.inf))
-
-        tight = edges.along(along)
-        while not np.array_equal(new := tight.sums(paths[:, None])[:, 0] + first, paths):
-            paths = new
-        found.append((np.where(distance < np.inf, distance, np.nan), paths))
-    distances, counts = zip(*found, strict=True)
-    return np.array(distances), np.array(counts)
+def _by_lengths(edges: Any, sources: Array) -> tuple[Array, Array]:
+    """Do as `_by_levels` by lengths above 0."""
+    distances, (begin, end) = csgraph.dijkstra(edges, indices=sources), edges.tocoo().coords
+    counts = np.zeros(distances.shape)
+    for source, d, paths in zip(sources, distances, counts, strict=True):
+        on = (d[begin] + edges.data == d[end]) & (d[end] < np.inf)
+        tight = sp.csr_array((on.astype(float), (end, begin)), shape=edges.shape)
+        first = np.arange(len(d)) == source
+        while not np.array_equal(new := tight @ paths + first, paths):
+            paths[:] = new
+    return np.where(distances < np.inf, distances, np.nan), counts
 
 
 def _shares(
-    edges: Slices, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
+    edges: Any, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
     weight: bool, rel_tol: float, at_ends: bool,
 ) -> Array:  # fmt: skip
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
     # of the sources. With `at_ends` paths count that begin or end with the way.
-    (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.n)
-    require((16 * edges.n + 8 * len(begin)) * len(sources), "check: distances from the sources")
+    (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.shape[0])
+    require((16 * len(t) + 8 * len(begin)) * len(sources), "check: distances from the sources")
     found = np.zeros((len(begin), len(sources)))
     wanted = np.isin(t, t if targets is None else targets)
     from_sources = [*_rows(edges, sources, weight)]
@@ -305,29 +299,6 @@ def _shares(
                 share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
                 found[e, first : first + len(s)] = share.sum(axis=1)
                 first += len(s)
-    return found
-
-
-def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:
-    """Return the value that a matrix has at each edge of each slice, or raise if one has none."""
-    given = weighted(B)
-    beside = given.parts is edges.parts  # so that each piece has the values of its own edges
-    if not beside and given.parts is not None:
-        col_ptr, row_idx, values = B.to_csc()
-        given = weighted(sp.csc_array((values, row_idx, col_ptr), shape=B.shape))
-    found: dict[Slice, Array] = {}
-    for piece, own in edges.own.items():
-        theirs = given.own[piece if beside else 0]
-        keys, wanted = (end * edges.n + begin for begin, end in map(both_ends, (theirs, own)))
-        order = np.argsort(keys)
-        if np.isin(wanted, keys).all():
-            found[own] = np.asarray(theirs.values)[order[np.searchsorted(keys[order], wanted)]]
-    known = edges.gather(lambda own: (np.array([own in found]),))
-    count = [s.total(lambda e: np.ones(len(e.begin), bool)) for s in (edges, given)]
-    if given.n != edges.n or count[0] != count[1] or not all(x[0] for (x,) in known):
-        raise DimensionMismatch(
-            f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
-        )
     return found
 
 

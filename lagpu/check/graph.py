@@ -146,29 +146,16 @@ class Slice:
         found[self._rows] = np.arange(len(self._rows))
         return found
 
-    def after(self, vertices: Array) -> Array:
-        """Return the ends of the edges from some vertices."""
-        if self._row_of is not None:
-            vertices = self._row_of[vertices]
-            vertices = vertices[vertices >= 0]
-        return self._ends_of(vertices)[1]
-
     def out_of(self, vertices: Array) -> tuple[Array, Array]:
-        """Return the edges from some vertices as (place in the list, end), in this order."""
-        where = vertices if self._row_of is None else self._row_of[vertices]
-        which = np.flatnonzero(where >= 0)
-        counts, ends = self._ends_of(where[which])
-        return np.repeat(which, counts), ends
-
-    def _ends_of(self, at: Array) -> tuple[Array, Array]:
-        """Return the number of edges from each row, and the ends of all."""
-        counts, places = listed(self.by_rows.indptr, at)
+        """Return the number of edges from each of some vertices, and the ends of all."""
+        here: Any = slice(None)
+        if self._row_of is not None:
+            here = self._row_of[vertices] >= 0
+        at = vertices if self._row_of is None else self._row_of[vertices[here]]
+        counts = np.zeros(len(vertices), np.int64)
+        counts[here], places = listed(self.by_rows.indptr, at)
         found = self.by_rows.indices[places]
         return counts, found if self._cols is None else self._cols[found]
-
-    def sums(self, values: Array) -> Array:
-        """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
-        return np.asarray(self.by_rows.T @ (values if self._rows is None else values[self._rows]))
 
     def fingerprint(self, key: int) -> int:
         """Return a number that is 0 if each edge has its reverse; see `Slices.symmetric`."""
@@ -227,17 +214,13 @@ class Slices:
         That is a value, or a row of values, for each edge; any order of reduction must do. `empty`
         is the value where there is no edge, neutral in the reduction.
         """
-        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
-
-    def sums(self, values: Array) -> Array:
-        """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
-        return self._reduced(lambda own: own.sums(values), self._ends, np.add)
-
-    def _reduced(self, work: Callable[[Slice], Array], dim: int, ufunc: np.ufunc) -> Array:
         if self.parts is None:
-            return work(self.own[0])
-        shape = (self.n, self.n)
-        return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
+            return self.own[0].at_ends(of, ufunc, empty)
+
+        def work(_home: Any, piece: int) -> Array:
+            return self.own[piece].at_ends(of, ufunc, empty)
+
+        return self.parts.reduced(work, (self.n, self.n), self._ends, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
         """Return the least begin of the edges into each vertex that `of` keeps, (n,); else n."""
@@ -257,7 +240,7 @@ class Slices:
         """Return (ends, counts): how many edges of each slice lead from some vertices to others."""
 
         def count(own: Slice) -> tuple[Array, ...]:
-            ends = own.after(vertices)
+            ends = own.out_of(vertices)[1]
             if len(ends) < self.n // 16:
                 return np.unique(ends, return_counts=True)
             counts = np.bincount(ends, minlength=self.n)  # cheaper than sorting many
@@ -276,7 +259,8 @@ class Slices:
         """Return which of some edges, a few of all, are there."""
 
         def look(own: Slice) -> tuple[Array, ...]:
-            which, ends = own.out_of(begin)
+            counts, ends = own.out_of(begin)
+            which = np.repeat(np.arange(len(begin)), counts)
             found = np.zeros(len(begin), bool)
             found[which[ends == end[which]]] = True
             return (found,)
@@ -292,7 +276,7 @@ class Slices:
         level[frontier] = depth
 
         def further(own: Slice) -> tuple[Array, ...]:
-            ends = own.after(frontier)
+            ends = own.out_of(frontier)[1]
             return (self._once(ends[level[ends] == unreached]),)
 
         while frontier.size:

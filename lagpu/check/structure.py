@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -415,36 +416,32 @@ def _counted(proof: Proof) -> tuple[Array, Array]:
     some = np.flatnonzero(degree > 1)
     cuts = np.flatnonzero(np.diff(np.cumsum(degree[some]) // _LISTED)) + 1
     for vertices in np.split(some, cuts):
-        count[vertices] = _joined_neighbours(edges, once, vertices)
+        start, lists = _neighbours(edges, vertices)
+        among = functools.partial(_edges_among, n=n, start=start, lists=lists)
+        count[vertices] = np.sum([found for (found,) in once.gather(among)], axis=0)
     return count, degree * (degree - 1) // 2
-
-
-def _joined_neighbours(edges: Slices, once: Slices, vertices: Array) -> Array:
-    """Return how many edges join two neighbours of each vertex, (k,)."""
-    start, lists = _neighbours(edges, vertices)
-    found = once.gather(lambda own: (_edges_among(own, edges.n, start, lists),))
-    return np.asarray(sum(of_slice for (of_slice,) in found))
 
 
 def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
     """Return (start, lists): the neighbours of vertex k are ``lists[start[k] : start[k + 1]]``."""
-    parts = edges.gather(lambda own: own.out_of(vertices))
-    which, ends = map(np.concatenate, zip(*parts, strict=True))
+    counts, lists = zip(*edges.gather(lambda own: own.out_of(vertices)), strict=True)
+    which = np.concatenate([np.repeat(np.arange(len(vertices)), count) for count in counts])
+    ends = np.concatenate(lists)
     others = vertices[which] != ends
     which, ends = which[others], ends[others]
     order = np.argsort(which, kind="stable")
     return np.searchsorted(which[order], np.arange(len(vertices) + 1)), ends[order]
 
 
-def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
+def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> tuple[Array, ...]:
     """Return how many edges of a slice join two vertices of each list."""
     marked, found = np.zeros(n, bool), np.zeros(len(start) - 1, np.int64)
     for k, (first, last) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
         some = lists[first:last]
         marked[some] = True
-        found[k] = np.count_nonzero(marked[own.after(some)])
+        found[k] = np.count_nonzero(marked[own.out_of(some)[1]])
         marked[some] = False
-    return found
+    return (found,)
 
 
 def _compare(proof: Proof, result: Any, wanted: Array, rel_tol: float) -> tuple[str, ...]:

@@ -18,13 +18,12 @@ from lagpu.backends.protocol import Backend
 from lagpu.cli.commands import Options
 from lagpu.cli.console import SAVED, busy, print_json, print_lines, require_file, show
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.generators.load import Facts, is_random
 from lagpu.generators.load import load as load_quietly
 from lagpu.host.fitting import FittingTable
 from lagpu.io.files import require_writable
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

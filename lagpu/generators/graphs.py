@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.generators import edges as drawing
 from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, require
 from lagpu.io.arrays import is_on_gpu
@@ -19,7 +18,6 @@ __all__ = [
     "path", "road", "star", "uniform",
 ]  # fmt: skip
 
-Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 
 _KEPT = 0.8  # share of a grid's links that a road network keeps

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from lagpu import io
 from lagpu.algebra.tables import unary
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
-from lagpu.dtypes import INT64
+from lagpu.dtypes import INT64, Array
 from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs
 from lagpu.io.arrays import is_on_gpu
 
 __all__ = ["from_spec", "is_spec"]
-
-Array = np.ndarray[Any, Any]
 
 
 class _Kind(NamedTuple):

@@ -13,7 +13,7 @@ from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import array_in, binary_operator
-from lagpu.dtypes import BOOL, FP32, FP64, as_array, lookup
+from lagpu.dtypes import BOOL, FP32, FP64, Array, as_array, lookup
 from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
@@ -24,7 +24,6 @@ __all__ = [
     "to_igraph", "to_scipy", "to_scipy_sparse",
 ]  # fmt: skip
 
-Array = np.ndarray[Any, Any]
 Operator = BinaryOp | Monoid | str | None
 
 

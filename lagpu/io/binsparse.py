@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from lagpu.dtypes import Array
 from lagpu.errors import NotSupported
 from lagpu.host import memory
 from lagpu.io import reading
@@ -34,8 +35,6 @@ _FILTERS = {1: "g", 2: "s", 3: "f", 32000: "l"}  # gzip, shuffle, Fletcher's che
 _HEAP, _MARK = re.compile(rb"GCOL\x01\0\0\0"), 8
 _LARGE = 1 << 20  # bytes; gzip makes at most 1032 times as many of them
 _STRUCTURE = re.compile("(symmetric|skew_symmetric)_(lower|upper)")
-
-Array = np.ndarray[Any, Any]
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:

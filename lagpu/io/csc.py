@@ -18,11 +18,9 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
 from lagpu.core.arguments import combine, from_rows
-from lagpu.dtypes import DType, index_kind, lookup
+from lagpu.dtypes import Array, DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
-
-Array = np.ndarray[Any, Any]
 
 _CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache
 

@@ -25,13 +25,12 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from lagpu.dtypes import Array
 from lagpu.errors import FileFormatError, InvalidValue, LimitExceeded, OutOfMemory
 from lagpu.host.columns import distinct
 from lagpu.io import reading
 from lagpu.io.csc import CSC
 from lagpu.io.reading import NAMES_HINT, Budget, Edges, Malformed, Options, Parsed, show
-
-Array = np.ndarray[Any, Any]
 
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
 KONECT = re.compile(

@@ -16,7 +16,7 @@ from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend, in_step
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.dtypes import as_array
+from lagpu.dtypes import Array, as_array
 from lagpu.errors import DimensionMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
 from lagpu.host.files import os_errors_named, probe, replacing
@@ -28,8 +28,6 @@ from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, un
 from lagpu.io.reading import Options, Parsed
 
 __all__ = ["read", "write", "write_vector"]
-
-Array = np.ndarray[Any, Any]
 
 
 class ReadOptions(TypedDict, total=False):

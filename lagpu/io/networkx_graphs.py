@@ -14,7 +14,7 @@ import numpy as np
 from lagpu.backends.protocol import Backend, in_step
 from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.dtypes import as_array, lookup
+from lagpu.dtypes import Array, as_array, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
 from lagpu.io import reading
@@ -24,7 +24,6 @@ from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed, 
 
 __all__ = ["from_networkx", "to_networkx"]
 
-Array = np.ndarray[Any, Any]
 
 _EXACT = 2**53  # a float holds each integer up to here
 

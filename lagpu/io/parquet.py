@@ -24,8 +24,6 @@ _NUMBERS |= {"float": np.dtype("float32"), "double": np.dtype("float64")}
 _TEXTS = ("string", "large_string", "string_view", "binary", "large_binary")
 _SIZE = b"lagpu_vertices"  # in the file's metadata: the number of vertices, as JSON
 
-Array = np.ndarray[Any, Any]
-
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
     """Return the graph of a table."""

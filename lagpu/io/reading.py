@@ -19,11 +19,11 @@ import scipy.io
 
 from lagpu import errors
 from lagpu.algebra.operators import BinaryOp
+from lagpu.dtypes import Array
 from lagpu.host import memory, progress
 from lagpu.host.columns import distinct
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 _VARIABLE = "LAGPU_READ_LIMIT"

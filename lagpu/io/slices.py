@@ -14,7 +14,7 @@ import numpy as np
 from lagpu import dtypes
 from lagpu.backends.protocol import Backend, Parts, require_alike
 from lagpu.core import Matrix
-from lagpu.dtypes import BOOL, lookup
+from lagpu.dtypes import BOOL, Array, lookup
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
@@ -22,8 +22,6 @@ from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, requir
 from lagpu.io.formats import Format
 from lagpu.io.opening import damage_named, opened, packing_of, unpacked
 from lagpu.io.reading import BYTE_ORDER_MARK, Budget, Edges, Extent, Fault, Options
-
-Array = np.ndarray[Any, Any]
 
 HEAD = 1 << 16  # bytes that show what a text is; a shorter one is not worth sharing
 _BLOCK = 1 << 16  # bytes in which the end of a line is looked for

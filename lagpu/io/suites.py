@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu.dtypes import Array
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported
 from lagpu.io import reading
 from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
 from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, from_one, graph_of, show
-
-Array = np.ndarray[Any, Any]
 
 # ---- DIMACS: arcs with lengths (``.gr``), and edges without values (``.col``), each there once.
 # Vertices are 1 .. n, and become 0 .. n-1.

@@ -23,11 +23,13 @@ R = TypeVar("R")
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
+    errors.CycleFound,
     errors.DimensionMismatch,
     errors.DomainMismatch,
     errors.IndexOutOfBound,
     errors.InvalidValue,
     errors.LimitExceeded,
+    errors.NotConverged,
     errors.OutOfMemory,
 )
 
@@ -114,7 +116,7 @@ def answers(
                 given[rules.graphs[0]] = empty_like(graph)
                 return cast(R, theirs(**given, backend="networkx"))
             try:
-                for x in ("weight", "distance"):
+                for x in () if short else ("weight", "distance"):
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED
@@ -314,35 +316,3 @@ def _searched_often(G: Any) -> bool:
     before: int = cache.get("lagpu searches", 0)
     cache["lagpu searches"] = before + 1  # NetworkX clears it when the graph changes
     return before >= _SEARCHES
-
-
-_REASONS = {
-    "test_dag.py::TestDAG::test_topological_sort6": (
-        "a graph that changes while it is iterated: lagpu reads the graph at the call"
-    ),
-    **dict.fromkeys(
-        (
-            "test_cycles.py::TestMinimumCycleBasis::test_weighted_diamond",
-            "test_cycles.py::TestMinimumCycleBasis::test_gh6787_and_edge_attribute_names",
-        ),
-        "the same cycles, by another of several shortest paths",
-    ),
-}
-if NETWORKX >= (3, 7):
-    _REASONS |= dict.fromkeys(
-        (
-            "test_bfs.py::TestBFS::test_predecessor",
-            "test_bfs.py::TestBreadthLimitedSearch::test_limited_bfs_predecessor",
-        ),
-        "a warning of NetworkX' own function, which does not run",
-    )
-
-
-def on_start_tests(items: Any) -> None:
-    """Mark tests that are expected to fail; NetworkX calls this with the tests that it runs."""
-    import pytest
-
-    for item in items:
-        for name, reason in _REASONS.items():
-            if item.nodeid.endswith(name):
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -17,11 +17,11 @@ import numpy as np
 from lagpu import backends
 from lagpu.backends.protocol import in_step
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.errors import LagpuError
 from lagpu.host.ordered import Graph as Ordered
 from lagpu.io.networkx_graphs import Adjacency, adjacency, numbers
 
-Array = np.ndarray[Any, Any]
 WEIGHED = "what the function gives"
 
 
@@ -112,16 +112,14 @@ class Graph:
         except TypeError:  # not hashable: no node
             return None
 
-    def bunch(self, nodes: Any, *, once: bool = True) -> list[int]:
+    def bunch(self, nodes: Any) -> list[int]:
         """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
-        # `once`: without those that `nodes` repeats.
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
             return [self.index[nodes]]
         try:
-            wanted = dict.fromkeys(nodes) if once else nodes
-            return [self.index[node] for node in wanted if node in self.index]
+            return [self.index[node] for node in dict.fromkeys(nodes) if node in self.index]
         except TypeError as error:
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
 
@@ -214,17 +212,17 @@ class Graph:
             if not np.array_equal(now.cols, self.stored.cols):
                 raise NotImplementedError("the graph has changed since it was converted")
             self.stored.values.update(now.values)
+        values = self.stored.values[name]
         if self.of_directed and name not in self._alike:
-            self._require_alike(self.stored.values[name])
+            # Of an edge with two values, some functions of NetworkX read one and some both.
+            rows, cols = self.along()
+            there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
+            if (there != back).any():
+                raise NotImplementedError(
+                    "lagpu: an undirected view of edges that differ by direction"
+                )
             self._alike.add(name)
-        return self.stored.values[name]
-
-    def _require_alike(self, values: Array) -> None:
-        # Of an edge with two values, some functions of NetworkX read one and some both.
-        rows, cols = self.along()
-        there, back = (values[np.lexsort((values, *x))] for x in ((cols, rows), (rows, cols)))
-        if (there != back).any():
-            raise NotImplementedError("lagpu: an undirected view of edges that differ by direction")
+        return values
 
     @functools.cached_property
     def loops(self) -> Array:

@@ -8,10 +8,10 @@ from typing import Any
 from lagpu.nx import measures as _measures  # noqa: F401, it declares its functions
 from lagpu.nx import paths as _paths  # noqa: F401
 from lagpu.nx import structure as _structure  # noqa: F401
-from lagpu.nx.answers import can_run, declared, on_start_tests, should_run
+from lagpu.nx.answers import can_run, declared, should_run
 from lagpu.nx.graph import convert_from_nx, convert_to_nx
 
-__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run"]
+__all__ = ["can_run", "convert_from_nx", "convert_to_nx", "should_run"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -14,13 +14,11 @@ import numpy as np
 from lagpu import algorithms
 from lagpu.algebra.tables import semiring
 from lagpu.core import Matrix
-from lagpu.errors import CycleFound
+from lagpu.dtypes import Array
 from lagpu.host import memory
 from lagpu.nx.answers import answers, by_networkx, by_text
 from lagpu.nx.graph import Graph, once
 from lagpu.nx.paths import lengths_matrix
-
-Array = np.ndarray[Any, Any]
 
 by_networkx(
     *("degree_centrality", "in_degree_centrality", "out_degree_centrality", "number_of_selfloops"),
@@ -34,6 +32,9 @@ by_networkx(
     *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
     *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
     *("complement", "difference", "intersection", "symmetric_difference"),
+    *("bidirectional_shortest_path", "bidirectional_dijkstra", "preferential_attachment"),
+    *("is_bipartite", "color", "sets", "is_directed_acyclic_graph"),
+    *("topological_generations", "topological_sort"),
 )
 by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(
@@ -66,7 +67,7 @@ def _counted(triangles: list[int], zeros: int) -> Counter[int]:
 # ---- similarity of nodes, for the prediction of edges
 
 
-def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]]:
+def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
     """Return the function of a kind of `lagpu.algorithms.similarity`."""
 
     def similar(G: Graph, ebunch: Any) -> Iterator[Any]:
@@ -87,18 +88,17 @@ def _similarity(kind: str, number: type) -> Callable[[Graph, Any], Iterator[Any]
             raise NotImplementedError("lagpu: an infinite sum")
         order = np.argsort(i * n + j)
         numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
-        return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))
+        return ((*pair, x) for pair, x in zip(ends, numbers, strict=True))
 
     return similar
 
 
-for _name, _kind, _number in (
-    ("adamic_adar_index", "adamic_adar", float),
-    ("jaccard_coefficient", "jaccard", float),
-    ("preferential_attachment", "preferential_attachment", int),
-    ("resource_allocation_index", "resource_allocation", float),
+for _name, _kind in (
+    ("adamic_adar_index", "adamic_adar"),
+    ("jaccard_coefficient", "jaccard"),
+    ("resource_allocation_index", "resource_allocation"),
 ):
-    answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind, _number))
+    answers(name=_name, not_for=("directed", "multigraph"))(_similarity(_kind))
 
 
 # ---- matrices
@@ -166,15 +166,11 @@ def to_scipy_sparse_array(G: Graph, nodelist: Any, dtype: Any, weight: Any, form
     if not values.size:
         values = values.astype(np.float64)
     _require_integers(values, dtype)
-    A = sp.sparse.coo_array((values, (rows, cols)), shape=(len(wanted),) * 2, dtype=dtype)
-    return _in_format(A, format, "matrix")
-
-
-def _in_format(A: Any, format: str, kind: str) -> Any:
+    A: Any = sp.sparse.coo_array((values, (rows, cols)), shape=(len(wanted),) * 2, dtype=dtype)
     try:
         return A.asformat(format)
     except ValueError as error:
-        raise nx.NetworkXError(f"Unknown sparse {kind} format: {format}") from error
+        raise nx.NetworkXError(f"Unknown sparse matrix format: {format}") from error
 
 
 _COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}
@@ -217,10 +213,7 @@ def to_numpy_array(
 
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
-    try:
-        found = algorithms.floyd_warshall(lengths_matrix(G, weight))
-    except CycleFound as error:
-        raise NotImplementedError("lagpu: a cycle of negative length") from error
+    found = algorithms.floyd_warshall(lengths_matrix(G, weight))
     n, (rows, cols, values) = len(G), found.to_coo()
     lengths = [dict.fromkeys(G.names, math.inf) for _ in range(n)]
     for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):

@@ -12,15 +12,12 @@ import numpy as np
 from lagpu import algorithms
 from lagpu.algorithms import betweenness
 from lagpu.core import Matrix
-from lagpu.dtypes import INT64
-from lagpu.errors import CycleFound, NoPath
-from lagpu.host.columns import listed
+from lagpu.dtypes import INT64, Array
+from lagpu.errors import CycleFound
 from lagpu.host.ordered import NONE, level_ends, ordered
 from lagpu.host.ordered import Graph as Ordered
 from lagpu.nx.answers import answers, by_text
 from lagpu.nx.graph import Graph
-
-Array = np.ndarray[Any, Any]
 
 
 def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNotFound) -> int:
@@ -59,36 +56,6 @@ def visited(
     parents = above[order]
     parents[:first] = -1
     return order, parents, levels
-
-
-class _Down:
-    """The edges that lead from a level to the next one, by the vertex where they begin."""
-
-    def __init__(self, rows: Array, cols: Array, levels: Array) -> None:
-        down = (levels[rows] >= 0) & (levels[cols] == levels[rows] + 1)
-        self.cols = cols[down]
-        count = np.bincount(rows[down], minlength=len(levels))
-        self.ptr = np.append(0, np.cumsum(count))
-
-    def of(self, parents: Array) -> tuple[Array, Array]:
-        """Return (parent, child) of the edges of some parents, one parent after the other."""
-        counts, places = listed(self.ptr, parents)
-        return np.repeat(parents, counts), self.cols[places]
-
-
-def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
-    """Return the vertices of each level of a DAG in the order in which their last edge is taken."""
-    # A level is the length of the longest path that ends there.
-    down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
-    layer = np.flatnonzero(levels == 0)
-    found = []
-    while layer.size:
-        found.append(layer)
-        _, below = down.of(layer)
-        at = np.arange(len(below))
-        place[below] = at  # of equal indices the last one assigns
-        layer = below[place[below] == at]
-    return found
 
 
 # ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
@@ -178,17 +145,6 @@ def single_target_shortest_path(G: Graph, target: Any, cutoff: Any) -> dict[Any,
     return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
 
 
-@answers(quick=True)
-def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]:
-    start = require(G, source, "Source {} is not in G")
-    end = require(G, target, "Target {} is not in G")
-    try:
-        path = algorithms.shortest_path(G.matrix(), start, end)
-    except NoPath as error:
-        raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
-    return [G.names[v] for v in path]
-
-
 @answers(method=(None, "unweighted"), text=("method", "weight"))
 def average_shortest_path_length(G: Graph) -> float:
     n, total = len(G), 0
@@ -219,66 +175,75 @@ def lengths_matrix(G: Graph, weight: Any) -> Matrix:
     return G.matrix(weight, "min")
 
 
-def _distances(
-    G: Graph, starts: list[int], weight: Any, *, cutoff: Any = None, target: int | None = None,
-    nearest: bool,
-) -> tuple[Array, Array]:  # fmt: skip
-    """Return the vertices that are reached, the first ones first, and their distances, ascending.
+class _Reached:
+    """The vertices that some vertices reach over lengths, these first, in order of distance.
 
     `nearest`: no length may be negative, as for Dijkstra's algorithm, which ends at a target.
     """
-    A, values = lengths_matrix(G, weight), G.weights(weight)
-    if nearest and values is not None and values.size and values.min() < 0:
-        raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
-    bounded = nearest and cutoff is not None and cutoff >= 0
-    try:
-        limit, goal = float(cutoff) if bounded else None, target if nearest else None
-        found = algorithms.bellman_ford(A, starts, limit=limit, target=goal)
-    except CycleFound as error:
-        raise nx.NetworkXUnbounded("Negative cycle detected.") from error
-    reached, distances = found.to_coo()
-    kept = ~np.isin(reached, starts)
-    if cutoff is not None and cutoff != math.inf:
-        kept &= distances <= cutoff
-    reached, distances = reached[kept], distances[kept]
-    order = np.argsort(distances, kind="stable")
-    zeros = np.zeros(len(starts), distances.dtype)
-    return np.append(starts, reached[order]), np.append(zeros, distances[order])
 
+    def __init__(
+        self, G: Graph, starts: list[int], weight: Any, *, nearest: bool, cutoff: Any = None,
+        target: Any = None,
+    ) -> None:  # fmt: skip
+        self._G, self._starts, self._weight = G, starts, weight
+        self._end = None if target is None else G.find(target)
+        A, values = lengths_matrix(G, weight), G.weights(weight)
+        if nearest and values is not None and values.size and values.min() < 0:
+            raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
+        bounded = nearest and cutoff is not None and cutoff >= 0
+        try:
+            limit, goal = float(cutoff) if bounded else None, self._end if nearest else None
+            found = algorithms.bellman_ford(A, starts, limit=limit, target=goal)
+        except CycleFound as error:
+            raise nx.NetworkXUnbounded("Negative cycle detected.") from error
+        reached, distances = found.to_coo()
+        kept = ~np.isin(reached, starts)
+        if cutoff is not None and cutoff != math.inf:
+            kept &= distances <= cutoff
+        reached, distances = reached[kept], distances[kept]
+        order = np.argsort(distances, kind="stable")
+        self._vertices = np.append(starts, reached[order])
+        zeros = np.zeros(len(starts), distances.dtype)
+        self._distances = np.append(zeros, distances[order])
 
-def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> dict[Any, Any]:
-    found = G.named(distances.tolist(), reached.tolist())
-    return found | {G.names[v]: 0 for v in starts}
+    def lengths(self) -> dict[Any, Any]:
+        """Return the distances by nodes."""
+        found = self._G.named(self._distances.tolist(), self._vertices.tolist())
+        return found | {self._G.names[v]: 0 for v in self._starts}
 
+    def length(self, unreached: str) -> Any:
+        """Return the distance of the target, or raise."""
+        at = np.flatnonzero(self._vertices == self._end)
+        if not at.size:
+            raise nx.NetworkXNoPath(unreached)
+        return self._distances[at[0]].item()
 
-def _routes(
-    G: Graph, starts: list[int], weight: Any, reached: Array, distances: Array,
-    target: int | None = None,
-) -> dict[Any, list[Any]]:  # fmt: skip
-    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges."""
-    # A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
-    (rows, cols), values, n = G.along(), G.weights(weight), len(G)
-    values = np.ones(len(rows), np.int64) if values is None else values
-    values = values.astype(np.int64) if values.dtype.kind == "b" else values
-    d, known = np.zeros(n, distances.dtype), np.full(n, False)
-    d[reached], known[reached] = distances, True
-    on = known[rows] & known[cols] & (d[rows] + values == d[cols])
-    ptr = np.append(0, np.cumsum(np.bincount(rows[on], minlength=n)))
-    order, parents = ordered(Ordered(ptr, cols[on]), np.array(starts))
-    if len(order) < len(reached):
-        raise NotImplementedError("lagpu: distances that no path has")
-    if target is not None:
-        order = np.array(_up(parents, starts, target))
-        starts = order[:1].tolist()
-    return _followed(G, starts, order, parents)
+    def routes(self) -> dict[Any, list[Any]]:
+        """Return the nodes of a shortest path to each vertex, or to the target, of fewest edges."""
+        # A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
+        G, starts = self._G, self._starts
+        (rows, cols), values, n = G.along(), G.weights(self._weight), len(G)
+        values = np.ones(len(rows), np.int64) if values is None else values
+        values = values.astype(np.int64) if values.dtype.kind == "b" else values
+        d, known = np.zeros(n, self._distances.dtype), np.full(n, False)
+        d[self._vertices], known[self._vertices] = self._distances, True
+        on = known[rows] & known[cols] & (d[rows] + values == d[cols])
+        ptr = np.append(0, np.cumsum(np.bincount(rows[on], minlength=n)))
+        order, parents = ordered(Ordered(ptr, cols[on]), np.array(starts))
+        if len(order) < len(self._vertices):
+            raise NotImplementedError("lagpu: distances that no path has")
+        if self._end is not None:
+            path = [self._end]
+            while path[-1] not in starts:
+                path.append(int(parents[path[-1]]))
+            order, starts = np.array(path[::-1]), path[-1:]
+        return _followed(G, starts, order, parents)
 
-
-def _up(parents: Array, starts: list[int], target: int) -> list[int]:
-    """Return the vertices of the path in a tree, the root first."""
-    path = [target]
-    while path[-1] not in starts:
-        path.append(int(parents[path[-1]]))
-    return path[::-1]
+    def lengths_and_routes(self, target: Any, unreached: str) -> Any:
+        """Return distances and paths by nodes, or those of the target."""
+        if target is None:
+            return self.lengths(), self.routes()
+        return self.length(unreached), self.routes()[target]
 
 
 def _followed(
@@ -293,23 +258,6 @@ def _followed(
     return found
 
 
-def _lengths_and_routes(
-    G: Graph, starts: list[int], target: Any, weight: Any, nearest: bool, unreached: str,
-    cutoff: Any = None,
-) -> Any:  # fmt: skip
-    """Return distances and paths by nodes, or those of one node."""
-    end = None if target is None else G.find(target)
-    reached, distances = _distances(G, starts, weight, cutoff=cutoff, target=end, nearest=nearest)
-    if target is None:
-        lengths = _by_nodes(G, starts, reached, distances)
-        return lengths, _routes(G, starts, weight, reached, distances)
-    at = np.flatnonzero(reached == end)
-    if not at.size:
-        raise nx.NetworkXNoPath(unreached)
-    path = _routes(G, starts, weight, reached, distances, end)[target]
-    return distances[at[0]].item(), path
-
-
 def _starts(G: Graph, sources: Any) -> list[int]:
     """Return the vertices of sources."""
     if not sources:
@@ -321,8 +269,7 @@ def _starts(G: Graph, sources: Any) -> list[int]:
 def multi_source_dijkstra_path_length(
     G: Graph, sources: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
-    starts = _starts(G, sources)
-    return _by_nodes(G, starts, *_distances(G, starts, weight, cutoff=cutoff, nearest=True))
+    return _Reached(G, _starts(G, sources), weight, nearest=True, cutoff=cutoff).lengths()
 
 
 @answers()
@@ -330,18 +277,8 @@ def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weig
     starts = _starts(G, sources)
     if target in sources:
         return 0, [target]
-    none = f"No path to {target}."
-    return _lengths_and_routes(G, starts, target, weight, True, none, cutoff)
-
-
-@answers()
-def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> Any:
-    start = require(G, source, "Source {} is not in G")
-    require(G, target, "Target {} is not in G")
-    if source == target:
-        return 0, [source]
-    none = f"No path between {source} and {target}."
-    return _lengths_and_routes(G, [start], target, weight, True, none)
+    found = _Reached(G, starts, weight, nearest=True, cutoff=cutoff, target=target)
+    return found.lengths_and_routes(target, f"No path to {target}.")
 
 
 @answers()
@@ -350,48 +287,36 @@ def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) 
         require(G, source, "Node {} is not found in the graph")
         return 0, [source]
     start = require(G, source, _NO_SOURCE)
-    none = f"Node {target} not reachable from {source}"
-    return _lengths_and_routes(G, [start], target, weight, False, none)
+    found = _Reached(G, [start], weight, nearest=False, target=target)
+    return found.lengths_and_routes(target, f"Node {target} not reachable from {source}")
 
 
 @answers()
 def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
-    starts = [require(G, source, _NO_SOURCE)]
-    return _by_nodes(G, starts, *_distances(G, starts, weight, nearest=False))
+    return _Reached(G, [require(G, source, _NO_SOURCE)], weight, nearest=False).lengths()
 
 
 @answers()
 def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     start = require(G, source, _NOT_FOUND)
-    return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
+    if source == target:
+        return 0
+    found = _Reached(G, [start], weight, nearest=True, target=target)
+    return found.length(f"Node {target} not reachable from {source}")
 
 
 @answers()
 def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     start = require(G, source, _NOT_FOUND if source == target else _NO_SOURCE)
-    return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
-
-
-def _between(
-    G: Graph, start: int, source: Any, target: Any, weight: Any, nearest: bool, unreached: str
-) -> Any:
-    """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    end = G.find(target)
-    reached, distances = _distances(G, [start], weight, target=end, nearest=nearest)
-    for v, distance in zip(reached.tolist(), distances.tolist(), strict=True):
-        if v == end:
-            return distance
-    raise nx.NetworkXNoPath(unreached.format(target, source))
+    found = _Reached(G, [start], weight, nearest=False, target=target)
+    return found.length(f"node {target} not reachable from {source}")
 
 
 @answers()
 def negative_edge_cycle(G: Graph, weight: Any, heuristic: bool) -> bool:
-    try:
-        return algorithms.find_negative_cycle(lengths_matrix(G, weight)) is not None
-    except CycleFound as error:
-        raise NotImplementedError(f"lagpu: {error}") from error
+    return algorithms.find_negative_cycle(lengths_matrix(G, weight)) is not None
 
 
 by_text(

@@ -14,12 +14,12 @@ from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
-from lagpu.errors import CycleFound, NoPath, NotConverged
+from lagpu.dtypes import Array
+from lagpu.errors import NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers, by_text, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
-from lagpu.nx.paths import generations, lengths_matrix, levels_from, require
+from lagpu.nx.paths import lengths_matrix, levels_from, require
 
-Array = np.ndarray[Any, Any]
 _SIMPLE = ("directed", "multigraph")
 
 
@@ -202,48 +202,6 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     others = members[~chosen[members]].tolist()
     independent = [G.names[v] for v in (*first, *others)]
     return independent if NETWORKX < (3, 7) else set(independent)
-
-
-@answers(by_level=True, quick=True)
-def is_bipartite(G: Graph) -> bool:
-    return algorithms.is_bipartite(G.matrix())
-
-
-@answers(by_level=True, quick=True)
-def color(G: Graph) -> dict[Any, int]:
-    sides, _ = algorithms.bipartite_sides(G.matrix())
-    if sides is None:
-        raise nx.NetworkXError("Graph is not bipartite.")
-    side = sides.to_dense()
-    labels = algorithms.connected_components(G.matrix()).to_dense()
-    rows, cols = G.along()
-    first = np.full(len(G), len(G))
-    np.minimum.at(first, labels[rows], rows)  # the first node with an edge out of each component
-    alone = np.full(len(G), True)
-    alone[rows] = alone[cols] = False
-    own = first[labels]
-    same = side == side[np.minimum(own, len(G) - 1)]
-    return G.named(np.where(alone, 0, same).tolist())
-
-
-by_text("sets", by_level=True, quick=True)
-
-
-@answers(by_level=True, quick=True, iterator=True)
-def topological_generations(G: Graph) -> Iterator[list[Any]]:
-    if not G.is_directed():
-        raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
-    try:
-        levels = algorithms.topological_levels(G.matrix()).to_dense()
-    except CycleFound as error:
-        raise nx.NetworkXUnfeasible(
-            "Graph contains a cycle or graph changed during iteration"
-        ) from error
-    parts = generations(*G.along(), levels)
-    return iter([[G.names[v] for v in part.tolist()] for part in parts])
-
-
-by_text("is_directed_acyclic_graph", "topological_sort", by_level=True, quick=True)
 
 
 @answers(not_for=("directed",))
@@ -434,10 +392,7 @@ def hits(
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     A, closer = G.matrix("weight", counted=True), max(tol, 1e-10) / _CLOSER
-    try:
-        found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
-    except NotConverged as error:
-        raise NotImplementedError(f"lagpu: {error}") from error
+    found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
     hubs, authorities = (G.named(x.to_dense().tolist()) for x in found)
     return hubs, authorities
 

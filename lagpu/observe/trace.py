@@ -599,15 +599,10 @@ class Trace(Observer):
     def table(self) -> str:
         """Return the rows as a plain text table, a long one folded, with the totals below."""
         from rich.console import Console
-        from rich.measure import Measurement
 
-        table = self._table(whole=True)
         out = Console(file=io.StringIO(), width=10_000, color_system=None)
-        wide = Measurement.get(out, out.options, table).maximum
-        longest = max(len(line) for line in _sentences(self.totals()))
-        out.width = max(wide, longest + 2)
         with out.capture() as captured:
-            out.print(table)
+            out.print(self._table(whole=True))
         lines = [line.rstrip() for line in captured.get().splitlines()]
         return Lines("\n".join(lines).strip("\n"))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import Any, NamedTuple
 
-from lagpu.bench.harness import Report, Row, harmonic_gteps
+from lagpu.bench.harness import Row, harmonic_gteps
 from lagpu.errors import InvalidValue
 
 #: Instead of a variant's name: whichever variant was best, as a paper reports it.
@@ -485,40 +485,6 @@ def _read_papers(folder: Path) -> Iterator[Paper]:
 
 
 PAPERS = tuple(_read_papers(Path(__file__).parent))
-
-
-class Verdict(NamedTuple):
-    """What the rows of some reports say of a claim, and whose; without rows there are no files."""
-
-    part: str
-    claim: Claim
-    text: str
-    files: tuple[str, ...]
-
-    @property
-    def word(self) -> str:
-        """Return `HELD`, `NOT_HELD` or `UNKNOWN`."""
-        return self.text.partition(":")[0]
-
-
-def verdicts(number: str, reports: Mapping[str, Report]) -> Iterator[Verdict]:
-    """Yield a verdict on each claim of a paper, by today's rules and the newest rows."""
-    by_date = sorted(reports.items(), key=lambda item: item[1]["date"])
-    for experiment in paper_of(number).experiments:
-        newest = {
-            (row["graph"], row["variant"]): (file, row)
-            for file, report in by_date
-            if report["paper"]["number"] == number
-            for part in report["experiments"]
-            if part["part"] == experiment.part
-            for row in part["rows"]
-        }
-        rows = [row for _, row in newest.values()]
-        files = tuple(dict.fromkeys(file for file, _ in newest.values()))
-        for claim in experiment.claims:
-            text = sentence(claim, rows)
-            none = f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
-            yield Verdict(experiment.part, claim, text or none, files if text else ())
 
 
 def paper_of(name: str) -> Paper:

@@ -13,10 +13,9 @@ import numpy as np
 
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Vector
-from lagpu.dtypes import BOOL, DType
+from lagpu.dtypes import BOOL, Array, DType
 from lagpu.host.columns import distinct
 
-Array = np.ndarray[Any, Any]
 Results = Iterator[tuple[str, Any]]
 """Results by name: vectors, matrices, scalars or plain values."""
 Program = Callable[[Backend], Results]

@@ -12,6 +12,8 @@ from lagpu.observe.step import step
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
 import algorithm_pages as pages
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 
 def page_of(name, folder):
     return pages.markdown(
@@ -21,6 +23,13 @@ def page_of(name, folder):
 
 def test_every_algorithm_has_a_page():
     assert set(algorithms.__all__) <= set(pages.rows())
+
+
+def test_every_algorithm_is_listed_once():
+    table = pages.with_questions((DOCS / "algorithms.md").read_text("utf-8"))
+    listed = re.findall(r"\[`(\w+)`\]\(algorithms/\w+\.md\)", table)
+    assert sorted(listed) == sorted(algorithms.__all__)
+    assert "\n| question | function |" in table
 
 
 @pytest.mark.parametrize("name", ["bfs_levels", "triangle_count", "has_path", "sssp"])

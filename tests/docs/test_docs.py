@@ -157,14 +157,6 @@ def test_the_gallery_has_every_picture():
     assert "t.plot()" in code
 
 
-def test_every_algorithm_is_listed():
-    (_tags, code), *_ = cells(DOCS / "algorithms.md")
-    names = {}
-    exec(code, names)
-    listed = set(re.findall(r"`(\w+)`", names["Table"]()._repr_markdown_()))
-    assert set(lagpu.algorithms.__all__) <= listed
-
-
 def test_every_public_name_is_in_the_interface():
     said = (DOCS / "api.md").read_text("utf-8")
     constants = {"BOOL", "INT32", "INT64", "UINT32", "UINT64", "FP32", "FP64"}

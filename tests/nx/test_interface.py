@@ -299,7 +299,7 @@ def test_the_entry_points_name_what_is_there():
     points = entry_points()
     assert points["networkx.backends"] == {"lagpu": interface.__name__}
     assert points["networkx.backend_info"] == {"lagpu": "_lagpu_networkx:info"}
-    for name in ("convert_from_nx", "convert_to_nx", "can_run", "should_run", "on_start_tests"):
+    for name in ("convert_from_nx", "convert_to_nx", "can_run", "should_run"):
         assert callable(getattr(interface, name))
 
 

@@ -176,6 +176,13 @@ def test_louvain_finds_communities_of_large_modularity(door):
         nx.community.louvain_communities(G, seed=1, backend="lagpu")
 
 
+def test_a_function_as_weight_sees_the_direction_where_networkx_searches(door):
+    G = nx.path_graph(3)
+    for call in (nx.bidirectional_dijkstra, nx.dijkstra_path_length):
+        found = call(G, 2, 0, weight=lambda u, v, data: 1 if u < v else 10, backend="lagpu")
+        assert found in ((20, [2, 1, 0]), 20)
+
+
 def test_a_function_as_weight_is_called_once_for_each_edge(door):
     G, calls = nx.path_graph(4), []
 

@@ -16,6 +16,25 @@ reasons = collections.Counter()  # why calls are passed on
 inside = []  # the functions that run: what their text calls is not counted
 
 
+#: Why a test of NetworkX fails with lagpu, by the end of its name.
+EXPECTED = {}
+if tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 7):
+    EXPECTED |= dict.fromkeys(
+        (
+            "test_bfs.py::TestBFS::test_predecessor",
+            "test_bfs.py::TestBreadthLimitedSearch::test_limited_bfs_predecessor",
+        ),
+        "a warning of NetworkX' own function, which does not run",
+    )
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for name, reason in EXPECTED.items():
+            if item.nodeid.endswith(name):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
 def counted(name, function):
     """Return the function of the backend, which counts what it answers."""
 
