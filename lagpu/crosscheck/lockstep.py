@@ -193,12 +193,7 @@ class Crosscheck(Observer):
             return
         row = self._row
         if row is None:
-            place = self._place()
-            row = self._rows.get((place, method))
-            if row is None:
-                row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
-                self.report.rows.append(row)
-            row.runs += 1
+            row = self._row_of(self.report.rows, method, self._formula or method, str(rule))
             self.report.statements += 1
             self.report.iterations = max(self.report.iterations, self.level + 1)
         if self._formula:
@@ -206,6 +201,16 @@ class Crosscheck(Observer):
         if row.rule == str(EXACT):  # keep the rule of the computation, not that of the write
             row.rule = str(rule)
         row.chosen += chosen
+
+    def _row_of(self, rows: list[Row], what: str, formula: str, rule: str) -> Row:
+        """Return the row of what runs once more at a place in the source, new at the first time."""
+        place = self._place()
+        row = self._rows.get((place, what))
+        if row is None:
+            row = self._rows[place, what] = Row(place, formula, rule)
+            rows.append(row)
+        row.runs += 1
+        return row
 
     # ---- statements
     def execute(self, statement: ops.Statement) -> None:
@@ -431,7 +436,7 @@ class Crosscheck(Observer):
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         found = meaning.compare(first, other, rule)
-        if isinstance(found, meaning.Unequal):
+        if found.count:
             raise self._difference(what, k, found.count, found.rows)
         return found
 
@@ -462,15 +467,6 @@ class Crosscheck(Observer):
     def forget(self) -> None:
         self._recorded.clear()
 
-    def _agreed_fused(self, label: str, name: str, rule: str) -> None:
-        """Count a loop that gave the same as one program."""
-        place, how = Place(*line_of_author()), f"as one program on {label}, {name}: {rule}"
-        row = self._rows.get((place, how))
-        if row is None:
-            row = self._rows[place, how] = Row(place, place.text, how)
-            self.report.loops.append(row)
-        row.runs += 1
-
     def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
         """Return the loop in both ways, or the first refusal if each backend refuses it."""
         loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
@@ -492,7 +488,9 @@ class Crosscheck(Observer):
         before, w, loose = self._before(s), s.out, _is_loose(s)
         self._run_on_each(s)
         w.loose, w.free = loose, w.free or loose
-        w.possible = self._possible_after(w, before)
+        new = before.new if self._candidates is None else self._candidates
+        known = new is not None and w.free and before.determined
+        w.possible = _after(new, before, self._entries(w).indices, w.dtype) if known else None
         if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
             for x in replicas_in(s.operation):
                 if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
@@ -514,12 +512,6 @@ class Crosscheck(Observer):
             return x.possible
         entries = self._entries(x)
         return Terms(entries.indices, entries.values)
-
-    def _possible_after(self, w: Replica, before: Before) -> Terms | None:
-        new = before.new if self._candidates is None else self._candidates
-        if new is None or not (w.free and before.determined):
-            return None
-        return _after(new, before, self._entries(w).indices, w.dtype)
 
 
 def _on_host(x: Any) -> Any:
@@ -673,7 +665,8 @@ class LoopTwice:
                     elif not meaning.equal(first.values, other.values).all():
                         places[k].set_values(x.parts[k], first.values)
             if name:
-                of._agreed_fused(of.labels[k], name, ", ".join(rules))
+                how = f"as one program on {of.labels[k]}, {name}: {', '.join(rules)}"
+                of._row_of(of.report.loops, how, "", how)
 
     def _entries(self, x: Any, k: int = 0) -> Entries:
         if not isinstance(x, Replica):
@@ -746,7 +739,7 @@ class LoopTwice:
             scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
-        if isinstance(found, meaning.Unequal):
+        if found.count:
             last = max(k for k, s in enumerate(self._body) if s.out is x)
             formula, at = of._recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1
