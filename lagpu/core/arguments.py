@@ -203,9 +203,11 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
 def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     scalar_dtype(value, dtype, what)  # raises unless it is a number
     data = getattr(value, "data", None)
-    if not now and type(data) is ops.ScalarValue and _is_read_later(data):
-        read = functools.partial(_scalar, value, dtype, what, True)
-        return ops.ScalarRef(data, dtype, value.name, read)
+    if not now and type(data) is ops.ScalarValue:
+        waits = current_recorder() is not None or queue.writes(data)  # the host has no value yet
+        if waits or (data.location is not None and current_observer() is None):
+            read = functools.partial(_scalar, value, dtype, what, True)
+            return ops.ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
         raise errors.EmptyObject(
@@ -227,13 +229,6 @@ def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
         instead = dtype.instead_for(number)
         raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
-
-
-def _is_read_later(x: ops.ScalarValue) -> bool:
-    """Whether the next statement refers to a scalar, as the host has no value yet."""
-    if current_recorder() is not None or queue.writes(x):
-        return True
-    return x.location is not None and current_observer() is None
 
 
 def as_fill(value: Any, dtype: DType) -> Any:

@@ -436,8 +436,8 @@ class Crosscheck(Observer):
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         found = meaning.compare(first, other, rule)
-        if found.count:
-            raise self._difference(what, k, found.count, found.rows)
+        if found.many:
+            raise self._difference(what, k, found.many, found.rows)
         return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
@@ -489,8 +489,9 @@ class Crosscheck(Observer):
         self._run_on_each(s)
         w.loose, w.free = loose, w.free or loose
         new = before.new if self._candidates is None else self._candidates
-        known = new is not None and w.free and before.determined
-        w.possible = _after(new, before, self._entries(w).indices, w.dtype) if known else None
+        w.possible = None
+        if new is not None and w.free and before.determined:
+            w.possible = _after(new, before, self._entries(w).indices, w.dtype)
         if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
             for x in replicas_in(s.operation):
                 if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
@@ -739,12 +740,12 @@ class LoopTwice:
             scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
-        if found.count:
+        if found.many:
             last = max(k for k, s in enumerate(self._body) if s.out is x)
             formula, at = of._recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1
             ways = f"{label} eager", f"{label} fused"
-            raise of.report.failed(Difference(*where, *ways, name, found.count, found.rows))
+            raise of.report.failed(Difference(*where, *ways, name, found.many, found.rows))
         return _INDICES_ONLY if rule.is_any and may is None else str(rule)
 
 

@@ -343,7 +343,7 @@ class Agreement(NamedTuple):
     bad: Array  # whether an entry breaks the rule
     choices: Array | None = None  # the number of different candidates, if `any` may choose
     terms: Terms | None = None  # the candidates
-    count: int = 0  # how many break it, and the first of them; see `Difference`
+    many: int = 0  # how many break it, and the first of them; see `Difference`
     rows: tuple[Any, ...] = ()
 
     @property
@@ -473,9 +473,7 @@ def _distinct(found: Terms, count: int) -> Array:
 
 
 # ---- two results, entry by entry
-def compare(
-    first: Entries, other: Entries, rule: Rule, may: Terms | None = None
-) -> Agreement:
+def compare(first: Entries, other: Entries, rule: Rule, may: Terms | None = None) -> Agreement:
     """Compare the oracle's entries with another's, or with all candidates of `any`."""
     unlike = _unlike(first, other, rule)
     if unlike is not None:
@@ -490,14 +488,14 @@ def compare(
     where = np.flatnonzero(found.bad)
     x, y = first.values, other.values
     rows = (_row(first, i, x[i], y[i], _remark(found, i)) for i in where[:SHOWN])
-    return found._replace(count=len(where), rows=tuple(rows))
+    return found._replace(many=len(where), rows=tuple(rows))
 
 
 def _unlike(x: Entries, y: Entries, rule: Rule) -> Agreement | None:
     """Return the difference of types or indices, if any, with values that differ as well."""
     if x.values.dtype != y.values.dtype:
         kinds = f"type {x.values.dtype}", f"type {y.values.dtype}"
-        return Agreement(np.ones(1, bool), count=1, rows=((None, *kinds, ""),))
+        return Agreement(np.ones(1, bool), many=1, rows=((None, *kinds, ""),))
     if np.array_equal(x.indices, y.indices):
         return None
     both = x._replace(indices=distinct(np.concatenate([x.indices, y.indices])))
@@ -507,7 +505,7 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Agreement | None:
         bad |= ~equal(a, b) & here
     where = np.flatnonzero(bad)
     pairs = ((i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN])
-    return Agreement(bad, count=len(where), rows=tuple(_row(both, *pair) for pair in pairs))
+    return Agreement(bad, many=len(where), rows=tuple(_row(both, *pair) for pair in pairs))
 
 
 def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:
