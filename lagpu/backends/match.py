@@ -54,7 +54,7 @@ class SearchBody(NamedTuple):
     @property
     def added(self) -> int:
         """The number that is added to each depth; 0 unless `match_search` allowed another one."""
-        return next((a.number for a in self.assignments if a.what == DEPTH), 0)
+        return next((a.number for a in self.assignments if a.what == DEPTH), 0) or 0
 
     @property
     def sums(self) -> bool:

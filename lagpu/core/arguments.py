@@ -625,7 +625,12 @@ def check_compressed(
         )
     faults, low, high, falls = True, 0, 0, False
     if len(ptr):
-        there = all(hasattr(x, "__cuda_array_interface__") and _is_plain(x) for x in (ptr, idx))
+        there = all(  # and such that a kernel may read them
+            hasattr(x, "__cuda_array_interface__")
+            and x.dtype in (np.int32, np.int64)
+            and x.flags.c_contiguous
+            for x in (ptr, idx)
+        )
         found = device.compressed_faults if there and device is not None else _compressed_faults
         faults, low, high, falls = found(ptr, idx)
     if faults:
@@ -634,11 +639,6 @@ def check_compressed(
     if falls:
         raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether a kernel may read an array of indices."""
-    return array.dtype in (np.int32, np.int64) and bool(array.flags.c_contiguous)
 
 
 def _compressed_faults(ptr: Any, idx: Any) -> tuple[bool, int, int, bool]:

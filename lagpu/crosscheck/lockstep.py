@@ -8,7 +8,6 @@ import threading
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -24,7 +23,6 @@ from lagpu.dtypes import BOOL, DType, cast
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
-from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 
 @dataclass(eq=False, slots=True)
@@ -219,8 +217,9 @@ class Crosscheck(Observer):
         If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
         backends do too: then the candidates of `any` are known.
         """
-        if _is_made_for_any(statement):
-            out, desc, _, dtype = statement
+        out, desc, operation, dtype = statement
+        by_any = desc.accum is not None and desc.accum.name == "any"
+        if by_any and out.ndim == 2 and not isinstance(operation, _ASSIGNING):
             made = self.matrix(dtype, out.shape)
             self._run(statement._replace(out=made, desc=desc._replace(accum=None, replace=False)))
             statement = statement._replace(operation=ops.Assign(made))
@@ -452,7 +451,7 @@ class Crosscheck(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
-        if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
+        if ops.Statement(to.out, ops.Descriptor(), call.operation, call.dtype).assigns_counter:
             formula = place.text  # else it would say 0 in each iteration
         self._recorded.append((formula, place))
 
@@ -481,7 +480,7 @@ class Crosscheck(Observer):
         return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
 
     # ---- what another run of the same loop may give
-    def _run(self, s: Statement) -> None:
+    def _run(self, s: ops.Statement) -> None:
         if not self.follows:
             self._run_on_each(s)
             return
@@ -492,12 +491,12 @@ class Crosscheck(Observer):
         w.possible = None
         if new is not None and w.free and before.determined:
             w.possible = _after(new, before, self._entries(w).indices, w.dtype)
-        if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
+        if w.dtype.is_float and not isinstance(s.operation, (ops.Multiply, ops.MultiplySelection)):
             for x in replicas_in(s.operation):
                 if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
                     w.scale = np.maximum(w.scale, x.scale)
 
-    def _before(self, s: Statement) -> Before:
+    def _before(self, s: ops.Statement) -> Before:
         source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
         determined = mask is None or desc.structure or not mask.free
         if source is None:
@@ -517,12 +516,6 @@ class Crosscheck(Observer):
 
 def _on_host(x: Any) -> Any:
     return x.get() if hasattr(x, "get") else np.asarray(x)
-
-
-def _is_made_for_any(s: ops.Statement) -> bool:
-    """Return True if `any` accumulates a matrix that must be computed first."""
-    by_any = s.desc.accum is not None and s.desc.accum.name == "any"
-    return by_any and s.out.ndim == 2 and not isinstance(s.operation, _ASSIGNING)
 
 
 def _is_free(s: ops.Statement) -> bool:
@@ -571,7 +564,7 @@ _NOT_COMPARED = "not compared, as its indices depend on what any chose"
 class Before(NamedTuple):
     """The state before a statement runs; None is for possible values that are unknown."""
 
-    desc: Descriptor
+    desc: ops.Descriptor
     mask: Entries | None
     new: Terms | None  # the possible values that the statement copies, if it copies any
     old: Terms | None  # the possible values of the output
@@ -702,7 +695,7 @@ class LoopTwice:
         of: Any = self._of
         of.level = done
         for k, s in enumerate(statements):
-            of.replay(k, partial(run_statement, of, s, done))
+            of.replay(k, functools.partial(run_statement, of, s, done))
             if s.writes_scalar:
                 summed = [x.scale.sum() for x in replicas_in(s.operation) if x.scale is not None]
                 summed += [of.scales.get(id(x), 0.0) for x in s.scalars_read]
@@ -754,17 +747,17 @@ def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
         s.set(value)
 
 
-def _copied(s: Statement) -> Replica | None:
+def _copied(s: ops.Statement) -> Replica | None:
     """Return the object whose values a statement copies to the same indices, or None."""
     operation = s.operation
-    if not isinstance(operation, Assign) or operation.indices is not None:
+    if not isinstance(operation, ops.Assign) or operation.indices is not None:
         return None
     if s.desc.accum is not None or operation.transposed:
         return None
     return operation.operand
 
 
-def _is_loose(s: Statement) -> bool:
+def _is_loose(s: ops.Statement) -> bool:
     """Return True if indices of the output may depend on choices of `any`."""
     operation, desc, mask = s.operation, s.desc, s.desc.mask
     if any(x.loose for x in replicas_in(operation)):
@@ -773,19 +766,19 @@ def _is_loose(s: Statement) -> bool:
         return True
     if isinstance(operation, ops.Select) and operation.operand.free:
         return True
-    if isinstance(operation, MultiplySelection) and operation.indices.free:
+    if isinstance(operation, ops.MultiplySelection) and operation.indices.free:
         return True
     return bool(s.out.loose) and keeps_old(s)
 
 
-def _values_read(operation: Operation) -> Iterator[Replica]:
+def _values_read(operation: ops.Operation) -> Iterator[Replica]:
     """Yield the operands whose values, not only their patterns, decide the candidates of `any`."""
-    if isinstance(operation, MultiplySelection):
+    if isinstance(operation, ops.MultiplySelection):
         yield operation.indices  # row numbers
-    if not isinstance(operation, (Multiply, MultiplySelection)):
+    if not isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
         yield from replicas_in(operation)
         return
-    other = operation.matrix if isinstance(operation, Multiply) else operation.indices
+    other = operation.matrix if isinstance(operation, ops.Multiply) else operation.indices
     left, right = other, operation.operand
     if operation.product.flip:
         left, right = right, left

@@ -37,18 +37,15 @@ class Events:
     def __init__(self, cuda: Any) -> None:
         self.cuda = cuda
         self._made: list[_Pair] = []
-        self._spare: list[_Pair] = []
+        self.spare: list[_Pair] = []
 
     def take(self) -> _Pair:
         try:
-            return self._spare.pop()
+            return self.spare.pop()
         except IndexError:
             pair = self.cuda.Event(), self.cuda.Event()
             self._made.append(pair)
             return pair
-
-    def give_back(self, pair: _Pair) -> None:
-        self._spare.append(pair)
 
 
 _WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
@@ -66,7 +63,7 @@ class EventTimer:
 
     def __del__(self) -> None:
         if hasattr(self, "_pair"):
-            self._events.give_back(self._pair)
+            self._events.spare.append(self._pair)
 
     def __enter__(self) -> EventTimer:
         self._pair[0].record()
@@ -529,7 +526,7 @@ class CudaDevice(Device):
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
-        _, host, serial, _ = notification
+        _, host, serial = notification
         for _ in range(_ROUNDS):
             for _ in range(_GLANCES):
                 if host[2] == serial:
