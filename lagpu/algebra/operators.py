@@ -9,7 +9,8 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
@@ -112,7 +113,7 @@ class _Product(Protocol[Result]):
         """Return the deferred product over a semiring."""
 
 
-class Types(Mapping[DType, DType]):
+class Types(dict[DType, DType]):
     """The types that an operator takes, each with that of the result: ``op.types[INT64]``.
 
     ``op.types(left, right)`` is (domain, result) for operands of these types.
@@ -120,27 +121,21 @@ class Types(Mapping[DType, DType]):
 
     def __init__(self, of: Callable[..., tuple[DType, DType]]) -> None:
         self._of = of
+        for kind in ALL:
+            with suppress(DomainMismatch):
+                self[kind] = of(kind, kind)[1]
 
     def __call__(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
         """Return (domain, result) for operands of these types."""
         return self._of(left, right)
 
-    def __getitem__(self, dtype: Any) -> DType:
+    def __missing__(self, dtype: Any) -> DType:
+        """Return the result for a type by its name, or raise why there is none."""
         kind = lookup(dtype)
         return self._of(kind, kind)[1]
 
     def __contains__(self, dtype: object) -> bool:
-        lookup(dtype)  # raises if there is no such type
-        try:
-            return bool(self[dtype])
-        except DomainMismatch:
-            return False
-
-    def __iter__(self) -> Iterator[DType]:
-        return (kind for kind in ALL if kind in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return super().__contains__(lookup(dtype))  # which raises if there is no such type
 
 
 class _Algebra:

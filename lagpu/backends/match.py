@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -30,7 +30,7 @@ def distinct(vectors: Iterable[Any]) -> list[Any]:
 
 # ----------------------------------------------------------------------------------- searches
 class Assignment(NamedTuple):
-    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``."""
+    """``x(f.S) << depth + number``, ``x(f.S) << f`` or ``x(f.S) << number``."""
 
     target: Any  #: ``x``.
     what: int  #: `DEPTH`, `VALUE` or `NUMBER`.
@@ -50,6 +50,11 @@ class SearchBody(NamedTuple):
     assigns_first: bool  #: Whether the assignments come before the product.
     statements: ops.Statements
     on_places: Any = None  #: The same search on the places of a record, which found it.
+
+    @property
+    def added(self) -> int:
+        """The number that is added to each depth; 0 unless `match_search` allowed another one."""
+        return next((a.number for a in self.assignments if a.what == DEPTH), 0) or 0
 
     @property
     def sums(self) -> bool:
@@ -116,9 +121,23 @@ def matched(match: F) -> F:
     return cast(F, match_once)
 
 
+def match_search(
+    statements: ops.Statements, frontier: Any, may_add: bool = False
+) -> SearchBody | ops.Rejection:
+    """Match the body of a search that runs until `frontier` is empty, or say why it is none.
+
+    It assigns its counter or, if it `may_add`, the counter plus a whole number.
+    """
+    found: SearchBody | ops.Rejection = _match_search(statements, frontier)
+    computes = not may_add and not isinstance(found, ops.Rejection) and found.added
+    return _COMPUTED if computes else found
+
+
+_COMPUTED = ops.Rejection("assign_scalar assigns a scalar, or what the counter computes")
+
+
 @matched
-def match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
-    """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
+def _match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
     at = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(at) != 1:
         return ops.Rejection(f"{len(at)} products in the body; a search has one")
@@ -170,54 +189,22 @@ def _assignments(
             if operation.operand is not frontier or operation.transposed:
                 return ops.Rejection("assign assigns neither depth, frontier nor one number")
             found.append(Assignment(s.out, VALUE))
-        elif s.assigns_counter:
-            found.append(Assignment(s.out, DEPTH))
-        elif s.scalars or s.counters:
-            return ops.Rejection("assign_scalar assigns a scalar, or what the counter computes")
+        elif s.counters:
+            found.append(Assignment(s.out, DEPTH, _added(operation.value.formula)))
+        elif s.scalars:
+            return _COMPUTED
         else:
             found.append(Assignment(s.out, NUMBER, operation.value))
-    return tuple(found)
+    added = {a.number for a in found if a.what == DEPTH}
+    return _COMPUTED if None in added or len(added) > 1 else tuple(found)
 
 
-def from_zero(body: Sequence[ops.Statement]) -> tuple[Sequence[ops.Statement], int]:
-    """Return a body that assigns its counter, for one that assigns the counter plus a number.
-
-    The number comes second; it is 0 if the body is another one, and returned as it is.
-    """
-    added = ops.once(body, _added)
-    if added is None:
-        return body, 0
-    if isinstance(body, ops.RecordedBody):
-        return ops.RecordedBody(ops.once(body, _record_from_zero), body.handles), added
-    return [_from_zero(s) for s in body], added
-
-
-def _added(body: Sequence[ops.Statement]) -> int | None:
-    found = set()
-    for s in body:
-        value = getattr(s.operation, "value", None)
-        formula = value.formula if type(value) is ops.CounterRef else None
-        sides: Any = ()
-        if isinstance(formula, ops.Formula) and formula.sign == "+":
-            sides = [x for x in formula[1:] if x is not None]
-        if len(sides) == 1 and isinstance(sides[0], np.integer):
-            found.add(int(sides[0]))
-        elif s.counters:
-            return None
-    return found.pop() if len(found) == 1 else None
-
-
-def _from_zero(s: ops.Statement) -> ops.Statement:
-    operation: Any = s.operation
-    if not s.counters:
-        return s
-    return s._replace(operation=operation._replace(value=operation.value._replace(formula=None)))
-
-
-def _record_from_zero(body: Any) -> ops.Record:
-    places = body.record.places
-    statements = [_from_zero(s) for s in body.record.statements]
-    return ops.Record(statements, places, [place.shape for place in places])
+def _added(formula: Any) -> int | None:
+    """Return the whole number that a formula adds to the counter; None if it is another one."""
+    if formula is None:
+        return 0
+    sides = [x for x in formula[1:] if x is not None] if formula.sign == "+" else []
+    return int(sides[0]) if len(sides) == 1 and isinstance(sides[0], np.integer) else None
 
 
 def why_no_search(body: SearchBody) -> str:

@@ -203,9 +203,11 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
 def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     scalar_dtype(value, dtype, what)  # raises unless it is a number
     data = getattr(value, "data", None)
-    if not now and type(data) is ops.ScalarValue and _is_read_later(data):
-        read = functools.partial(_scalar, value, dtype, what, True)
-        return ops.ScalarRef(data, dtype, value.name, read)
+    if not now and type(data) is ops.ScalarValue:
+        waits = current_recorder() is not None or queue.writes(data)  # the host has no value yet
+        if waits or (data.location is not None and current_observer() is None):
+            read = functools.partial(_scalar, value, dtype, what, True)
+            return ops.ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
         raise errors.EmptyObject(
@@ -227,13 +229,6 @@ def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
         instead = dtype.instead_for(number)
         raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
-
-
-def _is_read_later(x: ops.ScalarValue) -> bool:
-    """Whether the next statement refers to a scalar, as the host has no value yet."""
-    if current_recorder() is not None or queue.writes(x):
-        return True
-    return x.location is not None and current_observer() is None
 
 
 def as_fill(value: Any, dtype: DType) -> Any:
@@ -630,7 +625,12 @@ def check_compressed(
         )
     faults, low, high, falls = True, 0, 0, False
     if len(ptr):
-        there = all(hasattr(x, "__cuda_array_interface__") and _is_plain(x) for x in (ptr, idx))
+        there = all(  # and such that a kernel may read them
+            hasattr(x, "__cuda_array_interface__")
+            and x.dtype in (np.int32, np.int64)
+            and x.flags.c_contiguous
+            for x in (ptr, idx)
+        )
         found = device.compressed_faults if there and device is not None else _compressed_faults
         faults, low, high, falls = found(ptr, idx)
     if faults:
@@ -639,11 +639,6 @@ def check_compressed(
     if falls:
         raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx
-
-
-def _is_plain(array: Any) -> bool:
-    """Whether a kernel may read an array of indices."""
-    return array.dtype in (np.int32, np.int64) and bool(array.flags.c_contiguous)
 
 
 def _compressed_faults(ptr: Any, idx: Any) -> tuple[bool, int, int, bool]:

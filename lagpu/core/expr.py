@@ -72,21 +72,19 @@ class Unassigned:
         except AttributeError:  # its constructor raised
             return
         origin = self._origin(sys._getframe().f_back)
-        if origin is not None:
-            _warn(self, *origin)
+        if origin is None:
+            return
+        code, instruction = origin
+        found, file = expression_at(code, instruction), code.co_filename
+        message = self._remedy.format(found.text or repr(self))
+        known = _warned.setdefault(file, {})
+        warnings.warn_explicit(message, errors.UnusedCall, file, found.line, registry=known)
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         """Return the instruction that made the object, which `frame` drops; None: do not warn."""
         if frame is None or operation_at(frame) != "POP_TOP" or drops_an_error(frame):
             return None
         return frame.f_code, frame.f_lasti
-
-
-def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
-    found = expression_at(code, instruction)
-    message = x._remedy.format(found.text or repr(x))
-    known = _warned.setdefault(code.co_filename, {})
-    warnings.warn_explicit(message, errors.UnusedCall, code.co_filename, found.line, registry=known)
 
 
 # ---- Deferred calls, masks and `assign`, the one funnel from notation to a backend.
@@ -550,5 +548,9 @@ _UsedUpdater: Any = Updater._without_finalizer
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> errors.BackendMismatch:
     """Return the error that names each object's backend."""
     facts = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
-    first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return errors.BackendMismatch(f"{what}: {facts}. {hints.how_to_join(first, other)}")
+    x, y = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
+    usual = (
+        f"Move one with .to, as in {name_of(y)}.to({x.backend.name!r}); nothing is copied for you."
+    )
+    entered = hints.how_to_enter(x.backend, y) or hints.how_to_enter(y.backend, x)
+    return errors.BackendMismatch(f"{what}: {facts}. {entered or usual}")

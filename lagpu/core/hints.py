@@ -53,13 +53,6 @@ def name_of(x: Any) -> str:
     return repr(x) if isinstance(x, NoTruth) else type(x).__name__
 
 
-def how_to_join(x: Any, y: Any) -> str:
-    """Return the hint for two objects of different backends: how to move one of them."""
-    usual = f"Move one with .to, as in {name_of(y)}.to({x.backend.name!r})"
-    entered = how_to_enter(x.backend, y) or how_to_enter(y.backend, x)
-    return entered or f"{usual}; nothing is copied for you."
-
-
 def how_to_enter(backend: Any, x: Any) -> str:
     """Return how to move `x` to a backend that `to` cannot name, as in a crosscheck; else ''."""
     return str(getattr(backend, "entered", "")).format(name_of(x))

@@ -551,21 +551,18 @@ def _ewise(
         found, defaults = arguments.with_defaults(op, x.dtype, y.dtype, given)
     if x.ndim != y.ndim:
         return broadcast(kind, x, y, found, defaults, by)
+    if x.shape != y.shape and x.ndim == 1:
+        names = name_of(x), name_of(y)
+        raise DimensionMismatch(f"{kind}: {names[0]}.size {x.size} != {y.size} of {names[1]}.")
     if x.shape != y.shape:
-        raise _unlike(kind, x, y)
+        raise DimensionMismatch(
+            f"{kind}: {name_of(x)} has shape {x.shape} != {y.shape} of {name_of(y)}."
+            + (f" Did you mean {_transpose_of(y)}?" if x.shape == y.shape[::-1] else "")
+        )
     left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
     operation = new(Ewise, (kind, left.data, right.data, found, defaults, transposed))
     formula = (found.name, "(", x, sign, y, ")")
     return Call(operation, (left, right), found.types(x.dtype, y.dtype)[1], x.shape, formula, by)
-
-
-def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
-    if x.ndim == 1:
-        return DimensionMismatch(f"{kind}: {name_of(x)}.size {x.size} != {y.size} of {name_of(y)}.")
-    return DimensionMismatch(
-        f"{kind}: {name_of(x)} has shape {x.shape} != {y.shape} of {name_of(y)}."
-        + (f" Did you mean {_transpose_of(y)}?" if x.shape == y.shape[::-1] else "")
-    )
 
 
 # ---- ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
@@ -578,8 +575,6 @@ WAYS = {
     **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),
 }
 UNARY = {"-": "ainv", "abs()": "abs", "~": "lnot"}
-_LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
-_ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
 @functools.cache
@@ -659,16 +654,14 @@ class Arithmetic(NoTruth):
         if getattr(other, "ndim", 0) > self.ndim and sign != "@":
             expr.mark_used(other)
             self.refuse(f"has no {sign}= that keeps its shape", "Write << and another output.")
-        op = _ACCUMULATED.get(sign)
         alike = getattr(other, "shape", None) == self.shape
-        logic = _LOGIC.get(sign)
-        if logic is not None and getattr(object_of(other), "ndim", 0) == 0:
+        if sign in "|^&" and getattr(object_of(other), "ndim", 0) == 0:
             self._require_bool(f"{sign}=", self)
-            self << self.apply(binary[logic], other)
-        elif alike and op is not None:
-            if op != "plus":
+            self << self.apply(binary[SIGNS[sign]], other)
+        elif alike and sign in "+|^":
+            if sign != "+":
                 self._require_bool(f"{sign}=", other)
-            self(accum=binary[op]) << other
+            self(accum=binary[SIGNS[sign]]) << other
         else:
             self << self._infix(sign, other)
         return self

@@ -8,7 +8,6 @@ import threading
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -24,7 +23,6 @@ from lagpu.dtypes import BOOL, DType, cast
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
-from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 
 @dataclass(eq=False, slots=True)
@@ -193,12 +191,7 @@ class Crosscheck(Observer):
             return
         row = self._row
         if row is None:
-            place = self._place()
-            row = self._rows.get((place, method))
-            if row is None:
-                row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
-                self.report.rows.append(row)
-            row.runs += 1
+            row = self._row_of(self.report.rows, method, self._formula or method, str(rule))
             self.report.statements += 1
             self.report.iterations = max(self.report.iterations, self.level + 1)
         if self._formula:
@@ -207,6 +200,16 @@ class Crosscheck(Observer):
             row.rule = str(rule)
         row.chosen += chosen
 
+    def _row_of(self, rows: list[Row], what: str, formula: str, rule: str) -> Row:
+        """Return the row of what runs once more at a place in the source, new at the first time."""
+        place = self._place()
+        row = self._rows.get((place, what))
+        if row is None:
+            row = self._rows[place, what] = Row(place, formula, rule)
+            rows.append(row)
+        row.runs += 1
+        return row
+
     # ---- statements
     def execute(self, statement: ops.Statement) -> None:
         """See `Backend`.
@@ -214,8 +217,9 @@ class Crosscheck(Observer):
         If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
         backends do too: then the candidates of `any` are known.
         """
-        if _is_made_for_any(statement):
-            out, desc, _, dtype = statement
+        out, desc, operation, dtype = statement
+        by_any = desc.accum is not None and desc.accum.name == "any"
+        if by_any and out.ndim == 2 and not isinstance(operation, _ASSIGNING):
             made = self.matrix(dtype, out.shape)
             self._run(statement._replace(out=made, desc=desc._replace(accum=None, replace=False)))
             statement = statement._replace(operation=ops.Assign(made))
@@ -431,8 +435,8 @@ class Crosscheck(Observer):
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         found = meaning.compare(first, other, rule)
-        if isinstance(found, meaning.Unequal):
-            raise self._difference(what, k, found.count, found.rows)
+        if found.many:
+            raise self._difference(what, k, found.many, found.rows)
         return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
@@ -447,7 +451,7 @@ class Crosscheck(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
-        if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
+        if ops.Statement(to.out, ops.Descriptor(), call.operation, call.dtype).assigns_counter:
             formula = place.text  # else it would say 0 in each iteration
         self._recorded.append((formula, place))
 
@@ -461,15 +465,6 @@ class Crosscheck(Observer):
 
     def forget(self) -> None:
         self._recorded.clear()
-
-    def _agreed_fused(self, label: str, name: str, rule: str) -> None:
-        """Count a loop that gave the same as one program."""
-        place, how = Place(*line_of_author()), f"as one program on {label}, {name}: {rule}"
-        row = self._rows.get((place, how))
-        if row is None:
-            row = self._rows[place, how] = Row(place, place.text, how)
-            self.report.loops.append(row)
-        row.runs += 1
 
     def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
         """Return the loop in both ways, or the first refusal if each backend refuses it."""
@@ -485,20 +480,23 @@ class Crosscheck(Observer):
         return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
 
     # ---- what another run of the same loop may give
-    def _run(self, s: Statement) -> None:
+    def _run(self, s: ops.Statement) -> None:
         if not self.follows:
             self._run_on_each(s)
             return
         before, w, loose = self._before(s), s.out, _is_loose(s)
         self._run_on_each(s)
         w.loose, w.free = loose, w.free or loose
-        w.possible = self._possible_after(w, before)
-        if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
+        new = before.new if self._candidates is None else self._candidates
+        w.possible = None
+        if new is not None and w.free and before.determined:
+            w.possible = _after(new, before, self._entries(w).indices, w.dtype)
+        if w.dtype.is_float and not isinstance(s.operation, (ops.Multiply, ops.MultiplySelection)):
             for x in replicas_in(s.operation):
                 if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
                     w.scale = np.maximum(w.scale, x.scale)
 
-    def _before(self, s: Statement) -> Before:
+    def _before(self, s: ops.Statement) -> Before:
         source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
         determined = mask is None or desc.structure or not mask.free
         if source is None:
@@ -515,21 +513,9 @@ class Crosscheck(Observer):
         entries = self._entries(x)
         return Terms(entries.indices, entries.values)
 
-    def _possible_after(self, w: Replica, before: Before) -> Terms | None:
-        new = before.new if self._candidates is None else self._candidates
-        if new is None or not (w.free and before.determined):
-            return None
-        return _after(new, before, self._entries(w).indices, w.dtype)
-
 
 def _on_host(x: Any) -> Any:
     return x.get() if hasattr(x, "get") else np.asarray(x)
-
-
-def _is_made_for_any(s: ops.Statement) -> bool:
-    """Return True if `any` accumulates a matrix that must be computed first."""
-    by_any = s.desc.accum is not None and s.desc.accum.name == "any"
-    return by_any and s.out.ndim == 2 and not isinstance(s.operation, _ASSIGNING)
 
 
 def _is_free(s: ops.Statement) -> bool:
@@ -578,7 +564,7 @@ _NOT_COMPARED = "not compared, as its indices depend on what any chose"
 class Before(NamedTuple):
     """The state before a statement runs; None is for possible values that are unknown."""
 
-    desc: Descriptor
+    desc: ops.Descriptor
     mask: Entries | None
     new: Terms | None  # the possible values that the statement copies, if it copies any
     old: Terms | None  # the possible values of the output
@@ -673,7 +659,8 @@ class LoopTwice:
                     elif not meaning.equal(first.values, other.values).all():
                         places[k].set_values(x.parts[k], first.values)
             if name:
-                of._agreed_fused(of.labels[k], name, ", ".join(rules))
+                how = f"as one program on {of.labels[k]}, {name}: {', '.join(rules)}"
+                of._row_of(of.report.loops, how, "", how)
 
     def _entries(self, x: Any, k: int = 0) -> Entries:
         if not isinstance(x, Replica):
@@ -708,7 +695,7 @@ class LoopTwice:
         of: Any = self._of
         of.level = done
         for k, s in enumerate(statements):
-            of.replay(k, partial(run_statement, of, s, done))
+            of.replay(k, functools.partial(run_statement, of, s, done))
             if s.writes_scalar:
                 summed = [x.scale.sum() for x in replicas_in(s.operation) if x.scale is not None]
                 summed += [of.scales.get(id(x), 0.0) for x in s.scalars_read]
@@ -746,12 +733,12 @@ class LoopTwice:
             scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
-        if isinstance(found, meaning.Unequal):
+        if found.many:
             last = max(k for k, s in enumerate(self._body) if s.out is x)
             formula, at = of._recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1
             ways = f"{label} eager", f"{label} fused"
-            raise of.report.failed(Difference(*where, *ways, name, found.count, found.rows))
+            raise of.report.failed(Difference(*where, *ways, name, found.many, found.rows))
         return _INDICES_ONLY if rule.is_any and may is None else str(rule)
 
 
@@ -760,17 +747,17 @@ def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
         s.set(value)
 
 
-def _copied(s: Statement) -> Replica | None:
+def _copied(s: ops.Statement) -> Replica | None:
     """Return the object whose values a statement copies to the same indices, or None."""
     operation = s.operation
-    if not isinstance(operation, Assign) or operation.indices is not None:
+    if not isinstance(operation, ops.Assign) or operation.indices is not None:
         return None
     if s.desc.accum is not None or operation.transposed:
         return None
     return operation.operand
 
 
-def _is_loose(s: Statement) -> bool:
+def _is_loose(s: ops.Statement) -> bool:
     """Return True if indices of the output may depend on choices of `any`."""
     operation, desc, mask = s.operation, s.desc, s.desc.mask
     if any(x.loose for x in replicas_in(operation)):
@@ -779,19 +766,19 @@ def _is_loose(s: Statement) -> bool:
         return True
     if isinstance(operation, ops.Select) and operation.operand.free:
         return True
-    if isinstance(operation, MultiplySelection) and operation.indices.free:
+    if isinstance(operation, ops.MultiplySelection) and operation.indices.free:
         return True
     return bool(s.out.loose) and keeps_old(s)
 
 
-def _values_read(operation: Operation) -> Iterator[Replica]:
+def _values_read(operation: ops.Operation) -> Iterator[Replica]:
     """Yield the operands whose values, not only their patterns, decide the candidates of `any`."""
-    if isinstance(operation, MultiplySelection):
+    if isinstance(operation, ops.MultiplySelection):
         yield operation.indices  # row numbers
-    if not isinstance(operation, (Multiply, MultiplySelection)):
+    if not isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
         yield from replicas_in(operation)
         return
-    other = operation.matrix if isinstance(operation, Multiply) else operation.indices
+    other = operation.matrix if isinstance(operation, ops.Multiply) else operation.indices
     left, right = other, operation.operand
     if operation.product.flip:
         left, right = right, left

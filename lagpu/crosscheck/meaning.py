@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,17 +124,12 @@ class Terms(NamedTuple):
     values: Array
 
 
-def terms(operation: Any, wanted: Array, result: DType, nrows: int = 0) -> Terms:
+def _terms(operation: Any, wanted: Array, nrows: int) -> Terms:
     """Return the candidates of an operation at some rising indices of its result.
 
-    The operation may be `Triplets`; operands are `Entries` and `HostMatrix`. `result` is the type
-    of the result before it is written, `nrows` its rows; 0 for a vector or a number.
+    The operation may be `Triplets`; operands are `Entries` and `HostMatrix`. `nrows` are the rows
+    of the result; 0 for a vector or a number.
     """
-    found = _terms(operation, wanted, nrows)
-    return Terms(found.at, np.atleast_1d(cast(found.values, result)))
-
-
-def _terms(operation: Any, wanted: Array, nrows: int) -> Terms:
     match operation:
         case ops.Multiply() | ops.MultiplySelection():
             return _products(operation, wanted, nrows)
@@ -343,20 +337,14 @@ class Rule(NamedTuple):
 EXACT = Rule()
 
 
-@dataclass(frozen=True)
-class Unequal:
-    """A forbidden difference of two results; see `Difference` for the rows."""
-
-    count: int
-    rows: tuple[Any, ...]
-
-
 class Agreement(NamedTuple):
     """The comparison of two results, entry by entry."""
 
     bad: Array  # whether an entry breaks the rule
     choices: Array | None = None  # the number of different candidates, if `any` may choose
     terms: Terms | None = None  # the candidates
+    many: int = 0  # how many break it, and the first of them; see `Difference`
+    rows: tuple[Any, ...] = ()
 
     @property
     def is_free(self) -> bool:
@@ -443,7 +431,8 @@ def _candidates(rule: Rule, indices: Array) -> tuple[Written, DType, Terms]:
     by, result = rule.by, rule.result
     assert by is not None
     assert result is not None
-    return by, result, terms(by.operation, indices, result, by.old.nrows)
+    found = _terms(by.operation, indices, by.old.nrows)
+    return by, result, Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
 
 def magnitude(rule: Rule, indices: Array) -> Array:
@@ -484,9 +473,7 @@ def _distinct(found: Terms, count: int) -> Array:
 
 
 # ---- two results, entry by entry
-def compare(
-    first: Entries, other: Entries, rule: Rule, may: Terms | None = None
-) -> Agreement | Unequal:
+def compare(first: Entries, other: Entries, rule: Rule, may: Terms | None = None) -> Agreement:
     """Compare the oracle's entries with another's, or with all candidates of `any`."""
     unlike = _unlike(first, other, rule)
     if unlike is not None:
@@ -499,18 +486,16 @@ def compare(
     else:
         found = _allowed(rule, first.values, other.values, first.indices)
     where = np.flatnonzero(found.bad)
-    if not len(where):
-        return found
     x, y = first.values, other.values
     rows = (_row(first, i, x[i], y[i], _remark(found, i)) for i in where[:SHOWN])
-    return Unequal(len(where), tuple(rows))
+    return found._replace(many=len(where), rows=tuple(rows))
 
 
-def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
+def _unlike(x: Entries, y: Entries, rule: Rule) -> Agreement | None:
     """Return the difference of types or indices, if any, with values that differ as well."""
     if x.values.dtype != y.values.dtype:
         kinds = f"type {x.values.dtype}", f"type {y.values.dtype}"
-        return Unequal(1, ((None, *kinds, ""),))
+        return Agreement(np.ones(1, bool), many=1, rows=((None, *kinds, ""),))
     if np.array_equal(x.indices, y.indices):
         return None
     both = x._replace(indices=distinct(np.concatenate([x.indices, y.indices])))
@@ -520,7 +505,7 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
         bad |= ~equal(a, b) & here
     where = np.flatnonzero(bad)
     pairs = ((i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN])
-    return Unequal(len(where), tuple(_row(both, *pair) for pair in pairs))
+    return Agreement(bad, many=len(where), rows=tuple(_row(both, *pair) for pair in pairs))
 
 
 def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:

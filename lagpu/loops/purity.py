@@ -109,7 +109,9 @@ def read_while(frame: FrameType, watched: Any) -> WhileBody | None:
     that of a `loop`, whose counter nothing else reads.
     """
     code, line, local, outer = frame.f_code, frame.f_lineno, frame.f_locals, frame.f_globals
-    numbers = [name for name in _advanced(code, line) if type(local.get(name)) is int]
+    at = _while_at(code, line)
+    advanced = [_advance(x)[0] for x in at[0].body] if at else []
+    numbers = [name for name in advanced if type(local.get(name)) is int]
     found = _read_while(code, line, *numbers[:1])
     if found is None or lookup(found.tested, local, outer) is not watched:
         return None
@@ -312,8 +314,12 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         if around is not None:
             kind = "counter " if callee == "loop" else ""
             _require_unread(found[0], around, targets, code, kind)
-        body = _check(found[0], targets, callee)
-        return body if around is not None else body._replace(counter=targets[0])
+        names, written = Names(), dict[str, None]()
+        lines = _check_lines(found[0].body, targets[0] if callee == "loop" else "", names, written)
+        for name in () if callee == "loop" else targets:
+            names.pop(name, None)
+        counter = targets[0] if around is None else ""
+        return LoopBody(1, names, written=tuple(written), counter=counter, lines=lines)
     except Impure as impure:
         return LoopBody(reason=str(impure))
 
@@ -328,12 +334,6 @@ def _while_at(code: CodeType, line: int) -> tuple[ast.While, ast.Module] | None:
     whiles = (x for x in ast.walk(tree) if isinstance(x, ast.While) and x.lineno == line)
     found = next(whiles, None)  # none where a text has such a line
     return (found, tree) if found and found.test.lineno == line and not found.orelse else None
-
-
-def _advanced(code: CodeType, line: int) -> list[str]:
-    """Return the names that lines such as ``depth += 1`` of a ``while`` statement advance."""
-    found = _while_at(code, line)
-    return [_advance(x)[0] for x in found[0].body] if found else []
 
 
 def _advance(line: ast.stmt) -> tuple[str, int]:
@@ -522,14 +522,6 @@ def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -
 
 
 _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
-
-
-def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
-    names, written = Names(), dict[str, None]()
-    lines = _check_lines(loop.body, targets[0] if callee == "loop" else "", names, written)
-    for name in () if callee == "loop" else targets:
-        names.pop(name, None)
-    return LoopBody(1, names, written=tuple(written), lines=lines)
 
 
 def _check_lines(

@@ -20,14 +20,13 @@ from lagpu.backends.protocol import Capabilities, LoopMeasured, Measured, Meter
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.host.memory import available_bytes, require
-from lagpu.operations import Handle
 
 
 class CpuMeter:
     """Times statements by the host's clock; see `Meter`."""
 
     def run(
-        self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
+        self, work: Callable[[], None], out: ops.Handle | None, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         with LOCK:
             w: Any = None if out is None or out.kind == "Matrix" else out

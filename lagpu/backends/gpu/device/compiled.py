@@ -279,9 +279,8 @@ def compiled(
 
     def build(_folder: str) -> bytes:
         driver = int(cupy.cuda.runtime.driverGetVersion())
-        return find_shipped(capability, options, kernel, driver) or compiled_now()
-
-    def compiled_now() -> bytes:
+        if found := find_shipped(capability, options, kernel, driver):
+            return found
         require_now()
         program = nvrtc.createProgram(kernel.alone, kernel.file, (), ())
         try:

@@ -37,18 +37,15 @@ class Events:
     def __init__(self, cuda: Any) -> None:
         self.cuda = cuda
         self._made: list[_Pair] = []
-        self._spare: list[_Pair] = []
+        self.spare: list[_Pair] = []
 
     def take(self) -> _Pair:
         try:
-            return self._spare.pop()
+            return self.spare.pop()
         except IndexError:
             pair = self.cuda.Event(), self.cuda.Event()
             self._made.append(pair)
             return pair
-
-    def give_back(self, pair: _Pair) -> None:
-        self._spare.append(pair)
 
 
 _WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
@@ -66,7 +63,7 @@ class EventTimer:
 
     def __del__(self) -> None:
         if hasattr(self, "_pair"):
-            self._events.give_back(self._pair)
+            self._events.spare.append(self._pair)
 
     def __enter__(self) -> EventTimer:
         self._pair[0].record()
@@ -141,8 +138,13 @@ class Packed:
         self._current_stream = device.xp.cuda.get_current_stream
         self._device, self._kernel = device, kernel
 
-    def launch(self, grid: int, pack: Callable[..., None], values: Sequence[Any]) -> None:
-        """Pack these addresses and numbers, and run the kernel on the current stream."""
+    def launch(
+        self, grid: int, pack: Callable[..., None], pointers: Sequence[int], values: list[Any]
+    ) -> None:
+        """Pack these arrays and numbers, and run the kernel on the current stream."""
+        for k in pointers:
+            array = values[k]
+            values[k] = 0 if array is None else array.data.ptr
         stream, device = self._current_stream().ptr, self._device
         try:
             with device.launching:  # the driver has read the buffer when it returns
@@ -183,19 +185,12 @@ class CudaLaunch(CheckedLaunch):
         self.packed = Packed(*of, names, fixed, self.each)
 
     def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
-        values = [*self._in_order(new)]
-        for k in packed.pointers:
-            array = values[k]
-            values[k] = 0 if array is None else array.data.ptr
-        packed.launch(self._grid, packed.pack, values)
+        packed.launch(self._grid, packed.pack, packed.pointers, [*self._in_order(new)])
         self.repeats = True
 
     def again(self, values: list[Any]) -> None:
         packed: Any = self.packed
-        for k in packed.each_pointers:
-            array = values[k]
-            values[k] = 0 if array is None else array.data.ptr
-        packed.launch(self._grid, packed.pack_each, values)
+        packed.launch(self._grid, packed.pack_each, packed.each_pointers, values)
 
 
 def blocks_of_cluster(capability: int) -> int:
@@ -312,7 +307,7 @@ class CudaDevice(Device):
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         ready = self.ready(kernel, how)
         grid = min(max(1, -(-threads // how[0])), ready.most)
-        ready.launch(grid, ready.pack, self._values(kernel, ready, args))
+        ready.launch(grid, ready.pack, ready.pointers, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
@@ -430,35 +425,27 @@ class CudaDevice(Device):
         return fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
-        """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
+        """Return what goes into the slots of a launch: arrays, and numbers of the exact type.
 
         A launch takes microseconds, and a fused search has some fifty arguments: if their types
         passed before, only arrays are checked again.
         """
         kinds = tuple(map(type, args))
         arrays = ready.known.get(kinds)
-        values = list(args)
         if arrays is not None:
-            for at, dtype in arrays:
-                array = values[at]
-                if array is None:
-                    values[at] = 0
-                elif array.dtype is dtype and array._c_contiguous:
-                    values[at] = array.data.ptr
-                else:
+            for k, dtype in arrays:
+                array = args[k]
+                if array is not None and not (array.dtype is dtype and array._c_contiguous):
                     break
             else:
-                return values
+                return list(args)
         bound = protocol.bind(kernel, args, self.xp.ndarray)
         if all(
             slot[1] or kind is slot[2].type or (slot[2], kind) in _AS_THEY_ARE
             for slot, kind in zip(kernel.slots, kinds, strict=True)
         ):
-            ready.known[kinds] = [(k, slot[2]) for k, slot in enumerate(kernel.slots) if slot[1]]
-        return [
-            x if not slot[1] else 0 if x is None else x.data.ptr
-            for slot, x in zip(kernel.slots, bound, strict=True)
-        ]
+            ready.known[kinds] = [(k, kernel.slots[k][2]) for k in ready.pointers]
+        return bound
 
     def ready(self, kernel: Kernel, how: How) -> Packed:
         """Return all of a launch that does not change from one to the next, made once."""
@@ -529,7 +516,7 @@ class CudaDevice(Device):
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
-        _, host, serial, _ = notification
+        _, host, serial = notification
         if threading.current_thread() is not threading.main_thread():
             self._synchronize()  # a thread that glances keeps those of other devices from running
         for _ in range(_ROUNDS):

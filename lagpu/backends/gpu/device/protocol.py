@@ -40,7 +40,6 @@ class HostNotification(NamedTuple):
     host: memoryview
     #: What the kernel writes after the numbers: before that, they are those of an earlier kernel.
     serial: int
-    counts_edges: bool = True  #: Whether the second number counts frontier edges.
 
 
 class Limits(NamedTuple):

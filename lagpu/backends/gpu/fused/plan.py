@@ -15,7 +15,7 @@ from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
-from lagpu.backends.match import VALUE, SearchBody, from_zero, match_search
+from lagpu.backends.match import VALUE, SearchBody, match_search
 from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turns, Until, once
 
 
@@ -35,11 +35,10 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
             again = search_again(recorded, turns.empty, turns.times)
             if again is not None:
                 return again
-        searched, added = from_zero(body)
-        search = _plan_search(counters, searched, turns.empty, turns.times, added)
+        search = _plan_search(counters, body, turns.empty, turns.times)
         if not isinstance(search, Rejection):
             if recorded is not None and isinstance(search, GridSearch):
-                recorded.record.found[search_again] = search.plan.of, added
+                recorded.record.found[search_again] = search.plan.of
             return search
         why = search.why
     named = once(body, named_policy)  # after the search, which refuses one: most loops name none
@@ -116,16 +115,16 @@ def without_policy(s: Any) -> Any:
 
 # ----------------------------------------------------------------------------------- searches
 def _plan_search(
-    counters: Counters, statements: Statements, frontier: Any, times: int | None, added: int
+    counters: Counters, statements: Statements, frontier: Any, times: int | None
 ) -> DeviceLoop | Rejection:
-    body = match_search(statements, frontier)
+    body = match_search(statements, frontier, True)  # the counter plus a number, too
     if isinstance(body, Rejection):
         return body
     body = SearchBody(body.A.csc(), *body[1:])  # a fifth of the time of `_replace`
     if not isinstance(frontier, MatrixHandle):
-        return grid_search(body, times, added=added)
-    if added:
-        return Rejection(f"the body assigns the counter plus {added}")
+        return grid_search(body, times)
+    if body.added:
+        return Rejection(f"the body assigns the counter plus {body.added}")
     number = _constant_value(body)
     carries_values = number is None or any(a.what == VALUE for a in body.assignments)
     why = _why_no_bitmaps(body)

@@ -153,13 +153,12 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
 
 
 def grid_search(
-    body: SearchBody, times: int | None, rule: SearchRule | None = None, added: int = 0
+    body: SearchBody, times: int | None, rule: SearchRule | None = None
 ) -> GridSearch | Rejection:
     """Return the search of a vector as one kernel, or why it cannot be one.
 
-    The body assigns its depth plus the number `added`. `rule` is of the policy that the author
-    names. Without one the search has the rule of ``auto``, or one direction if the matrix has one
-    form.
+    `rule` is of the policy that the author names. Without one the search has the rule of ``auto``,
+    or one direction if the matrix has one form.
     """
     A, product = body.A, body.product
     lacking = why_no_csr(A)
@@ -169,10 +168,10 @@ def grid_search(
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
     written = [body.frontier, *[a.target for a in body.assignments]]
-    made = GridSearch(A, body.statements, written, times, rule, _Plan(body, times), added)
+    made = GridSearch(A, body.statements, written, times, rule, _Plan(body, times))
     made._body = body
     why = match.why_no_search(body) or match.why_no_values(body, made.plan.sums, made.plan.keep)
-    why = why or _why_not_added(body, added)
+    why = why or _why_not_added(body, made.plan.added)
     if why:
         return Rejection(why)
     if rule is None and body.on_places is not None:
@@ -194,15 +193,15 @@ def _why_not_added(body: SearchBody, added: int) -> str:
 
 def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
     """Return the search of a recorded body that has been found on its matrix, or None."""
-    of, added = body.record.found.get(search_again, (None, 0))
+    of = body.record.found.get(search_again)
     if of is None or body.handles[of.frontier.number] is not frontier:
         return None
     A: CscMatrix = body.handles[of.A.number].csc()
     plan = A.kernels.get(_key(of, frontier, times))
-    if plan is None or (added and frontier.single < 0):
+    if plan is None or (plan.added and frontier.single < 0):
         return None
     written = [body.handles[k] for k in plan.places]
-    return GridSearch(A, body, written, times, None, plan, added)
+    return GridSearch(A, body, written, times, None, plan)
 
 
 def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
@@ -219,7 +218,7 @@ class _Plan:
         self.places = (
             [x.number for x in (of.frontier, *[a.target for a in of.assignments])] if of else []
         )
-        self.assigns_first = int(body.assigns_first)
+        self.assigns_first, self.added = int(body.assigns_first), body.added
         self.iso = iso = _is_one(body)  # whether every product is 1
         self.sums = not iso and body.sums  # whether the products of one level add up
         # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
@@ -250,13 +249,13 @@ class GridSearch(KernelLoop):
 
     def __init__(
         self, A: CscMatrix, statements: Statements, written: list[VectorStore],
-        times: int | None, rule: SearchRule | None, plan: _Plan, added: int,
+        times: int | None, rule: SearchRule | None, plan: _Plan,
     ) -> None:  # fmt: skip
         if rule is not None:
             self.why = f"{self.why}; {rule.why}"
         self.statements, self.device, self.written = statements, A.device, written
         self._A, self._times, self._rule, self.plan = A, times, rule, plan
-        self._added, self.stops = added, plan.stops
+        self.stops = plan.stops
 
     @functools.cached_property
     def _body(self) -> SearchBody:
@@ -282,7 +281,7 @@ class GridSearch(KernelLoop):
         times, plan, (f, *targets) = self._times, self.plan, self.written
         if times == 0:
             return None
-        device, added, stops = self.device, self._added, self.stops
+        device, added, stops = self.device, plan.added, self.stops
         depths, self._depths = self._depths, None
         space, prepared = (plan.ready if log is None else None) or (self._workspace(), None)
         left_words = f.spare_words() if stops else None

@@ -230,15 +230,12 @@ def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
         more["EACH"] = job.variant
     file = _LISTED_FILES.get(name, "spmv/push.cu")
     run, space = _kernel(file, strategy.kernel, form, job, **more), workspaces.push_space(form)
-    given = _fixed(A, form, job)
-    rooms = {
-        "n": form.shape[1], "n_u": form.shape[1], "n_w": form.shape[0], "barrier": space.barrier,
-        "vertex": space.vertex, "chunks": space.chunks, "shares": space.shares,
-    }  # fmt: skip
-    given |= {param: rooms[param] for param in run.names if param in rooms}
-    given |= {param: space.start for param in ("start", "offset") if param in run.names}
-    if "degree" in run.names:
-        given["degree"] = space.degree
+    given, (n_w, n_u) = _fixed(A, form, job), form.shape
+    sizes = {"n": n_u, "n_u": n_u, "n_w": n_w}
+    given |= {param: sizes[param] for param in run.names if param in sizes}
+    given |= {param: getattr(space, param) for param in run.names if param in _ROOMS}
+    if "offset" in run.names:
+        given["offset"] = space.start
     if "groups" in run.names:
         given["groups"] = space.groups(job.group)
     if "edge_row" in run.names:
@@ -254,6 +251,7 @@ def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
     return ProductLaunch(launch, counters=3 * constant("kCounterStride"), lists=lists)
 
 
+_ROOMS = ("barrier", "vertex", "chunks", "shares", "start", "degree")  # of a `PushSpace`
 _LISTED_FILES = {"push_merrill": "spmv/merrill.cu", "push_scatter": "spmv/scatter.cu"}
 
 

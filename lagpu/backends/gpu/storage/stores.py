@@ -494,7 +494,7 @@ class VectorStore:
     ) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a notification it is two numbers: the second is `frontier_edges` if it `counts_edges`.
+        With a notification it is two numbers: the second is `frontier_edges`.
         """
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         self._nvals, self._count, self._notification = nvals, counter, notification
@@ -517,9 +517,7 @@ class VectorStore:
             if notification is None:
                 self._nvals = int(self.device.read(count))
             else:
-                self._nvals, edges = self.device.wait_for(notification, count)
-                if notification.counts_edges:
-                    self.frontier_edges = edges
+                self._nvals, self.frontier_edges = self.device.wait_for(notification, count)
             self._count = self._notification = None
         return self._nvals
 
