@@ -171,7 +171,10 @@ class GpuBackend:
         ptr = stores.pointer(self.device, cols, n)
         packed = None if values is None else self.device.copy_of(values)
         iso = v.number if values is None else None
-        return MatrixHandle(CscMatrix(self.device, v.dtype, (n, n), ptr, rows, packed, iso))
+        made = CscMatrix(self.device, v.dtype, (n, n), ptr, rows, packed, iso)
+        if not k:
+            made.symmetric = made.facts[forms.DIAGONAL] = True
+        return MatrixHandle(made)
 
     def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)

@@ -200,6 +200,8 @@ def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
     if forms.has_same_pattern(A, B):
         return Pattern((A, B))
+    if not (A.nvals and B.nvals):
+        return Pattern((A if A.nvals else B,))
     device, a, b = A.device, positions(A), positions(B)
     more = stores.found(device, b, a, complement=True)
     if not len(more):
@@ -219,7 +221,7 @@ def _on_pattern(
         not inside and known and forms.has_same_pattern(A, known[0])
     ):
         v.set_full(A.values, A.iso)
-    elif len(pattern):
+    elif len(pattern) and A.nvals:
         numbers, own, values = pattern.numbers, positions(A), A.values
         if not inside:
             here = stores.found(device, own, numbers)
@@ -306,6 +308,12 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
     (A, B), product, edges = operands(op), op.product, runtime.edges
     require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask
+    if mask is None and (forms.DIAGONAL in A.form.facts or forms.DIAGONAL in B.facts):
+        runtime.last.plan = plan(op)
+        made = _scaled(A.made(rows=False), B, product)
+        if edges is not None:
+            edges.fill(made.nvals)
+        return made
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
     if mask is None or desc.complement:
@@ -330,11 +338,31 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
 
 
 def plan(op: Multiply) -> Plan:
-    return _plan(count_steps(*operands(op))[0])
+    A, B = operands(op)
+    if forms.DIAGONAL in A.form.facts or forms.DIAGONAL in B.facts:
+        return Plan("", "sum_products", ("a matrix is diagonal: one product an entry",))
+    return _plan(count_steps(A, B)[0])
 
 
 def _plan(count: int) -> Plan:
     return Plan("", "sum_products", ("products {}, listed and sorted", count))
+
+
+def _scaled(A: CscMatrix, B: CscMatrix, product: Product) -> CscMatrix:
+    """Return the product of two matrices, one of them diagonal: no entry has two products."""
+    device, is_left = A.device, forms.DIAGONAL in A.facts
+    D, other = (A, B) if is_left else (B, A)
+    device.require(other.nvals * 64, "mxm", "Take fewer rows at a time.")
+    lines = other.row_idx if is_left else other.columns()
+    if D.nvals < D.shape[0]:
+        wanted, there = (stores.as_type(device, x, np.int64) for x in (lines, D.row_idx))
+        other = forms.take(other, stores.bits_of(device, wanted, there))
+        lines = other.row_idx if is_left else other.columns()
+    each = stores.count_up(device, other.nvals, np.int64)
+    both = (D, stores.gather(device, D.col_ptr, lines, np.int64)), (other, each)
+    (A, a), (B, b) = both if is_left else both[::-1]
+    values = _sums(A, B, (a, b, each, positions(other)), other.shape, _algebra(product))
+    return other.with_values(product.result, values, None)
 
 
 def _all(
@@ -371,6 +399,14 @@ def _summed(
     `runs` has the entries of `A` and of `B` in each product, where the runs begin, and the
     positions of their sums; `algebra` the sum, the product, and their types.
     """
+    values = _sums(A, B, runs, shape, algebra)
+    return forms.at_positions(A.device, algebra[-1], shape, runs[-1], values, None)
+
+
+def _sums(
+    A: CscMatrix, B: CscMatrix, runs: Runs, shape: tuple[int, int], algebra: Algebra
+) -> Array:
+    """Return the sums of products; see `_summed`."""
     (a, b, starts, where), result = runs, algebra[-1]
     macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, algebra)}
     run = specialised("spgemm/mxm.cu", "sum_products", **macros)
@@ -380,7 +416,7 @@ def _summed(
         a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
         b_rows=B.row_idx, nrows=max(shape[0], 1), where=where, z=values,
     )  # fmt: skip
-    return forms.at_positions(A.device, result, shape, where, values, None)
+    return values
 
 
 def kronecker(_runtime: Runtime, op: Kronecker) -> CscMatrix:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import Matrix, algorithms, binary, generators, semiring
+from lagpu import Matrix, Vector, algorithms, binary, generators, semiring
 from lagpu.backends.gpu.ops import sparse as masked
 from lagpu.backends.gpu.ops import sparse as pattern
 
@@ -120,3 +120,56 @@ def test_rows_and_columns_of_one_entry(place, n, single):
             assert products == sum((rows[0] == k).sum() * (rows[1] == k).sum() for k in range(4))
             assert steps.total == 2 * M.nvals
     assert same(*found)
+
+
+SCALED = [
+    lambda A, D, E: semiring.plus_times(D @ A),
+    lambda A, D, E: semiring.any_first(A.T @ D),
+    lambda A, D, E: semiring.any_minus(A @ E.T),
+    lambda A, D, E: semiring.min_secondi(E @ A.T),
+    lambda A, D, E: semiring.min_firstj(D.T @ A),
+    lambda A, D, E: semiring.plus_second(E @ E),
+    lambda A, D, E: binary.truediv(A & E.diag()),
+    lambda A, D, E: semiring.plus_times(D @ A[:, :0].new()),
+]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("k", range(len(SCALED)))
+def test_a_product_with_a_diagonal_matrix_lists_no_products(place, monkeypatch, share, k):
+    found = []
+    for backend in ("cpu", place):
+        A = drawn((40, 33), 0.3, 5, backend)
+        D, E = (
+            Vector.from_coo(x, x + 2, size=n, backend=backend).diag()
+            for n in A.shape
+            for x in [np.flatnonzero(np.random.default_rng(1).random(n) < share)]
+        )
+        if backend is place:
+            monkeypatch.setattr(pattern, "_all", None)
+        with lagpu.trace() as t:
+            found.append(SCALED[k](A, D, E).new())
+        assert t.rows[-1].edges == found[-1].nvals or k == 6 or backend == "cpu"
+        found.append(SCALED[k](A, D, E).new())
+    assert same(found[0], found[2])
+    assert same(found[1], found[3])
+    assert found[0].dtype is found[2].dtype
+
+
+def test_explain_says_that_a_matrix_is_diagonal(place):
+    A = drawn((8, 8), 0.5, 6, place)
+    D = Vector.from_scalar(2, 8, like=A).diag()
+    assert "diagonal" in str(lagpu.explain(semiring.plus_times(D @ A)))
+    assert "diagonal" not in str(lagpu.explain(semiring.plus_times(D.dup() @ A)))
+
+
+@pytest.mark.parametrize("complement", [False, True])
+def test_an_empty_matrix_is_written_under_a_mask_without_a_merge(place, monkeypatch, complement):
+    found = []
+    for backend in ("cpu", place):
+        A, M = (drawn((40, 33), 0.3, seed, backend) for seed in (5, 6))
+        if backend is place:
+            monkeypatch.setattr(pattern.stores, "merged", None)
+        found += [A.dup(mask=~M.V if complement else M.V), A.ewise_add(A.dup(clear=True)).new()]
+    assert same(found[0], found[2])
+    assert same(found[1], found[3])
