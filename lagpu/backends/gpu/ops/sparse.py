@@ -233,10 +233,12 @@ def _on_pattern(
 
 def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> CscMatrix:
     """Return a vector over `pattern` as a matrix."""
-    if pattern.forms and v.nvals == v.size:
-        iso = v.iso if v.values is None else None
-        form = pattern.forms[0]
-        return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
+    if pattern.forms:
+        is_full = v.nvals == v.size
+        if not is_full:
+            v.to_bitmap()
+        whole = pattern.forms[0].with_values(v.dtype, v.values, v.iso if v.values is None else None)
+        return whole if is_full else forms.take(whole, v.words)
     indices, values = v.listed()
     where = stores.gather(v.device, pattern.numbers, indices)
     return forms.at_positions(v.device, v.dtype, shape, where, values, v.iso)
@@ -258,9 +260,11 @@ def form_of(A: MatrixHandle, transposed: bool) -> CscMatrix:
 
 def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
     A, B = map(form_of, (op.left, op.right), op.transposed)
-    pattern, dtype = _union(A, B), op.op.types(A.dtype, B.dtype)[1]
+    on_both = op.kind == "ewise_mult"
+    pattern = Pattern((min(A, B, key=lambda M: M.nvals),)) if on_both else _union(A, B)
+    dtype = op.op.types(A.dtype, B.dtype)[1]
     w = VectorStore(A.device, runtime.counters, dtype, len(pattern))
-    u, v = (_on_pattern(runtime.counters, M, pattern) for M in (A, B))
+    u, v = (_on_pattern(runtime.counters, M, pattern, not on_both) for M in (A, B))
     elementwise.combine(runtime, w, Descriptor(), op._replace(left=u, right=v))
     return _from_pattern(w, pattern, A.shape)
 
@@ -316,10 +320,8 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
         return made
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
-    if mask is None or desc.complement:
-        products, _ = count_steps(A, B)
-        runtime.last.plan = _plan(products)
-    else:
+    why: Any = ()
+    if mask is not None and not desc.complement:
         products, steps = count_steps(A, B, mask)
         if steps.total <= OF_A_PRODUCT * products:
             tables = bool(steps.in_tables)
@@ -330,11 +332,13 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
             numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
             runtime.last.plan = Plan("", name, (why, *numbers))
             return dot_products(A.made(rows=True), B, mask, product, tables, edges)
-        why = "{} x products {} < steps of dot products at the mask's entries {}"
-        runtime.last.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
+        text = "{} x products {} < steps of dot products at the mask's entries {}"
+        why = text, OF_A_PRODUCT, products, steps.total
+    made, products = _all(A.made(rows=False), B, product, mask, desc.complement)
+    runtime.last.plan = Plan("", "sum_products", why) if why else _plan(products)
     if edges is not None:
         edges.fill(products)
-    return _all(A.made(rows=False), B, product, mask, desc.complement)
+    return made
 
 
 def plan(op: Multiply) -> Plan:
@@ -367,8 +371,8 @@ def _scaled(A: CscMatrix, B: CscMatrix, product: Product) -> CscMatrix:
 
 def _all(
     A: CscMatrix, B: CscMatrix, product: Product, mask: CscMatrix | None, complement: bool
-) -> CscMatrix:
-    """List every product, sort those that the mask keeps by entry, add each run."""
+) -> tuple[CscMatrix, int]:
+    """List and count every product, sort those that the mask keeps by entry, add each run."""
     device, shape = A.device, (A.shape[0], B.shape[1])
     take = functools.partial(stores.gather, device)
     starts, ends = _parts_of(A, B.row_idx)
@@ -382,7 +386,8 @@ def _all(
     order = device.order_of(key)
     a, b, key = (take(x, order) for x in (a, b, key))
     starts = stores.run_starts(device, key)
-    return _summed(A, B, (a, b, starts, take(key, starts)), shape, _algebra(product))
+    runs = a, b, starts, take(key, starts)
+    return _summed(A, B, runs, shape, _algebra(product)), products
 
 
 def _parts_of(A: CscMatrix, columns: Array) -> tuple[Array, Array]:

@@ -310,7 +310,8 @@ def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
     cols, packed = f.listed()
     rows = stores.as_type(device, stores.spread(f, packed), np.int64)
     inside = stores.within(device, rows, 0, nrows)
-    rows, cols = (stores.gather(device, x, inside) for x in (rows, cols))
+    if len(inside) < len(rows):
+        rows, cols = (stores.gather(device, x, inside) for x in (rows, cols))
     ptr = stores.pointer(device, cols, f.size)
     made = CscMatrix(device, BOOL, (nrows, f.size), ptr, rows, None, np.True_)
     return forms.transpose(made) if op.transposed else made

@@ -173,3 +173,19 @@ def test_an_empty_matrix_is_written_under_a_mask_without_a_merge(place, monkeypa
         found += [A.dup(mask=~M.V if complement else M.V), A.ewise_add(A.dup(clear=True)).new()]
     assert same(found[0], found[2])
     assert same(found[1], found[3])
+
+
+def test_an_intersection_merges_no_positions_and_a_product_is_counted_once(place, monkeypatch):
+    found = []
+    for backend in ("cpu", place):
+        A, B = (drawn((40, 40), share, 5, backend) for share in (0.3, 0.1))
+        if backend is place:
+            monkeypatch.setattr(pattern.stores, "merged", None)
+            monkeypatch.setattr(pattern, "count_steps", None)
+        found += [A.ewise_mult(B, "minus").new(), B.ewise_mult(A.T, "first").new()]
+        with lagpu.trace() as t:
+            found.append(semiring.plus_times(A @ B).new())
+    assert all(map(same, found[:3], found[3:]))
+    numbers = semiring.plus_pair(A.to("cpu") @ B.to("cpu")).new()
+    assert t.rows[0].edges == numbers.reduce("plus").new().value
+    assert f"products {t.rows[0].edges}" in t.rows[0].reason
