@@ -242,14 +242,14 @@ def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Gene
     weight(accum=binary.plus) << B.reduce_rowwise("plus")
     others = B.select("offdiag").new(name="others")
     labels = inputs.numbered(B, "labels")
-    quality, parts = _quality(B, labels, resolution), 2
+    quality, parts, W = _quality(B, labels, resolution), 2, weight.diag(name="W")
     while parts <= 4 * n:
         part_of, tried, gain = drawn.integers(0, parts, n), labels.dup(), 0.0
         for part in range(parts):
             movers = np.flatnonzero(part_of == part)
             D = Vector.from_coo(movers, True, size=n, like=B).diag()
             moves, gains = _moves(
-                semiring.any_second(D @ others).new(), tried, weight, resolution / total
+                semiring.any_second(D @ others).new(), tried, weight, W, resolution / total
             )
             tried(moves.S) << moves
             gain += 2 * (gains.reduce("plus").new().value or 0.0) / total
@@ -263,11 +263,13 @@ def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Gene
     return labels
 
 
-def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Vector, Vector]:
+def _moves(
+    E: Matrix, labels: Vector, weight: Vector, W: Matrix, factor: float
+) -> tuple[Vector, Vector]:
     """Return the best other label of each vertex with an edge in E that gains by it, and the gain.
 
     A vertex v with weight w(v) belongs to a label c by ``(E P')(v, c) - factor w(v) t(c)``, where t
-    is the weight of the label without v.
+    is the weight of the label without v. W is the diagonal matrix of `weight`.
     """
     P = labels.selection()
     Q = P.T.new(name="Q")
@@ -280,7 +282,7 @@ def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Ve
     inside << inside.ewise_union(
         without.apply(binary.times, right=factor).new(), binary.minus, 0.0, 0.0
     )
-    expected = semiring.any_first(weight.diag() @ K).new()
+    expected = semiring.any_first(W @ K).new()
     expected << semiring.any_times(expected @ totals.diag())
     expected << expected.apply(binary.times, right=factor)
     worth = Matrix(FP64, *K.shape, like=K, name="worth")

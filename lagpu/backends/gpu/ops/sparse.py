@@ -32,6 +32,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "dot_products": _DOTS,
     "table_products": _DOTS,
 }
+_FEW = 1 << 16  # entries of a pattern whose positions are kept
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
 FEW_ROWS = 8  #: Rows up to which searching a column is as fast as a table of it.
@@ -166,7 +167,12 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
 def positions(A: CscMatrix) -> Array:
     """Return the entries' positions column by column, as single numbers that rise."""
     require_numbered(A.shape)
-    return stores.join_positions(A.device, A.shape[0], A.columns(), A.row_idx)
+    if "positions" in A.of_pattern:
+        return A.of_pattern["positions"]
+    made = stores.join_positions(A.device, A.shape[0], A.columns(), A.row_idx)
+    if A.nvals <= _FEW:  # small loops ask often, and a launch takes longer than the work
+        A.of_pattern["positions"] = made
+    return made
 
 
 def require_numbered(shape: tuple[int, int]) -> None:

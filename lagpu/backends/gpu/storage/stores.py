@@ -311,6 +311,7 @@ class CscMatrix:
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: properties that were computed, by name
+        self.of_pattern: dict[str, Array] = {}  #: made of the index arrays, shared with these
         self.stamp = next(STAMPS)  #: changes whenever a workspace is dropped
 
     @property
@@ -360,7 +361,9 @@ class CscMatrix:
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""
-        return CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+        made = CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+        made.of_pattern = self.of_pattern
+        return made
 
     def copy(self, dtype: DType) -> CscMatrix:
         """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""

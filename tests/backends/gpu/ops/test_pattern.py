@@ -189,3 +189,15 @@ def test_an_intersection_merges_no_positions_and_a_product_is_counted_once(place
     numbers = semiring.plus_pair(A.to("cpu") @ B.to("cpu")).new()
     assert t.rows[0].edges == numbers.reduce("plus").new().value
     assert f"products {t.rows[0].edges}" in t.rows[0].reason
+
+
+def test_positions_of_small_patterns_are_found_once(place, monkeypatch):
+    A = drawn((40, 40), 0.3, 5, place)
+    C = A.apply("abs").new()
+    where = pattern.positions(A.data.csc())
+    assert pattern.positions(C.data.csc()) is where
+    monkeypatch.setattr(pattern, "_FEW", 3)
+    B = drawn((40, 40), 0.3, 5, place)
+    again = pattern.positions(B.data.csc())
+    assert pattern.positions(B.data.csc()) is not again
+    assert again.tolist() == where.tolist()
