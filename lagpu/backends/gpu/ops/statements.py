@@ -208,6 +208,9 @@ def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | s
         T = bits.multiply(runtime, desc, op)
     else:
         T = sparse.multiply(runtime, _by_columns(desc), op)
+        made = None if isinstance(T, sparse.AtMask) else MatrixHandle(T)
+        if op.matrix.is_bitmap and made is not None and made.may_be_bitmap(2):
+            T = made.own_bitmap(runtime.counters)  # as a matrix whose rows are scaled: it stays one
     if runtime.edges is not None:
         runtime.product = T.csc() if isinstance(T, sparse.AtMask) else T
     return T
