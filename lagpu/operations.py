@@ -728,4 +728,4 @@ def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     out, desc, operation, dtype = s
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
     moved = type(operation)(*(of.get(id(x), x) for x in operation))
-    return Statement(of[id(out)], moved_desc, moved, dtype)
+    return Statement(of.get(id(out), out), moved_desc, moved, dtype)

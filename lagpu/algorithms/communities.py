@@ -242,14 +242,14 @@ def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Gene
     weight(accum=binary.plus) << B.reduce_rowwise("plus")
     others = B.select("offdiag").new(name="others")
     labels = inputs.numbered(B, "labels")
-    quality, parts = _quality(B, labels, resolution), 2
+    quality, parts, W = _quality(B, labels, resolution), 2, weight.diag(name="W")
     while parts <= 4 * n:
         part_of, tried, gain = drawn.integers(0, parts, n), labels.dup(), 0.0
         for part in range(parts):
             movers = np.flatnonzero(part_of == part)
-            D = Matrix.from_coo(movers, movers, True, nrows=n, ncols=n, like=B)
+            D = Vector.from_coo(movers, True, size=n, like=B).diag()
             moves, gains = _moves(
-                semiring.any_second(D @ others).new(), tried, weight, resolution / total
+                semiring.any_second(D @ others).new(), tried, weight, W, resolution / total
             )
             tried(moves.S) << moves
             gain += 2 * (gains.reduce("plus").new().value or 0.0) / total
@@ -263,27 +263,30 @@ def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Gene
     return labels
 
 
-def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Vector, Vector]:
+def _moves(
+    E: Matrix, labels: Vector, weight: Vector, W: Matrix, factor: float
+) -> tuple[Vector, Vector]:
     """Return the best other label of each vertex with an edge in E that gains by it, and the gain.
 
     A vertex v with weight w(v) belongs to a label c by ``(E P')(v, c) - factor w(v) t(c)``, where t
-    is the weight of the label without v.
+    is the weight of the label without v. W is the diagonal matrix of `weight`.
     """
-    P = labels.selection().new(name="P")
-    K = semiring.plus_first(E @ P.T).new(name="K")
-    inside = K.ewise_mult(P.T, binary.first).new().reduce_rowwise("plus").new(name="inside")
+    P = labels.selection()
+    Q = P.T.new(name="Q")
+    K = semiring.plus_first(E @ Q).new(name="K")
+    inside = K.ewise_mult(Q, binary.first).new().reduce_rowwise("plus").new(name="inside")
     totals = semiring.plus_second(P @ weight).new(name="totals")
-    without = semiring.min_first(totals @ labels.selection()).new(name="without")
+    without = semiring.min_first(totals @ P).new(name="without")
     without << without.ewise_mult(weight, binary.minus)
     without << without.ewise_mult(weight, binary.times)
     inside << inside.ewise_union(
         without.apply(binary.times, right=factor).new(), binary.minus, 0.0, 0.0
     )
-    expected = semiring.any_first(weight.diag() @ K).new()
+    expected = semiring.any_first(W @ K).new()
     expected << semiring.any_times(expected @ totals.diag())
     expected << expected.apply(binary.times, right=factor)
     worth = Matrix(FP64, *K.shape, like=K, name="worth")
-    worth(~P.T.S) << K.ewise_mult(expected, binary.minus)
+    worth(~Q.S) << K.ewise_mult(expected, binary.minus)
     best = worth.reduce_rowwise("max").new(name="best")
     gains = best.ewise_mult(inside, binary.minus).new(name="gains")
     share = gains.ewise_mult(weight, binary.truediv).new().select("valuegt", _ROUNDED).new()
@@ -356,12 +359,12 @@ def label_propagation(
     for _ in range(rounds):
         before = labels.dup()
         for E in parts:
-            P = labels.selection().new(name="P")
-            K = semiring.plus_first(E @ P.T).new(name="K")
+            Q = labels.selection().T.new(name="Q")
+            K = semiring.plus_first(E @ Q).new(name="K")
             places = _places_of(K, K.reduce_rowwise("max").new())
             chosen = places.reduce_rowwise("min" if colors is None else "max").new(labels.dtype)
             if colors is not None:
-                kept = places.ewise_mult(P.T, binary.pair).new().reduce_rowwise("any").new()
+                kept = places.ewise_mult(Q, binary.pair).new().reduce_rowwise("any").new()
                 chosen(~kept.S, replace=True) << chosen
             labels(chosen.S) << chosen
         if labels.isequal(before):

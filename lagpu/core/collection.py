@@ -51,15 +51,12 @@ class Parts:
         by_row = self.way == "reduce_columnwise" or self.x.ndim == 1
         return self.of("rowindex" if by_row else "colindex", 0)
 
-    def where(self, wanted: Any, entries: Any = None) -> Any:
-        """Return what is reduced, of those entries that equal the sum of their row or column."""
-        entries = self.x if entries is None else entries
+    def where(self, wanted: Any, entries: Any) -> Any:
+        """Return an object with those `entries` that equal the sum of their row or column."""
         if self.way == "reduce":
-            same = entries.select("valueeq", _or_zero(wanted)).new()
-        else:
-            same = entries.ewise_mult(self.spread(wanted, entries), binary.eq).new()
-            same = same.select("valuene", 0).new()
-        return self.x.apply(unary.identity).new(mask=same.S)
+            return entries.select("valueeq", _or_zero(wanted)).new()
+        same = entries.ewise_mult(self.spread(wanted, entries), binary.eq).new()
+        return same.select("valuene", 0).new()
 
     def spread(self, sums: Any, entries: Any) -> Any:
         """Return a matrix with the sum of its row or column at each entry."""
@@ -193,9 +190,8 @@ def _index_of(extreme: Monoid) -> Recipe:
     """Return the recipe of the least index with the extreme value."""
 
     def recipe(parts: Parts) -> Any:
-        indices = parts.indices()
-        kept = parts.where(parts.total(extreme))
-        return parts.total(monoid.min, indices.apply(unary.identity).new(mask=kept.S))
+        kept = Parts(parts.where(parts.total(extreme), parts.x), parts.way)
+        return kept.total(monoid.min, kept.indices())
 
     return recipe
 
@@ -211,7 +207,8 @@ def _value_at(side: Monoid) -> Recipe:
         if parts.x.ndim == 2 and parts.way == "reduce":  # by rows
             parts = Parts(recipe(Parts(parts.x, "reduce_rowwise")), "reduce")
         indices = parts.indices()
-        return parts.total(monoid.any, parts.where(parts.total(side, indices), indices))
+        kept = parts.where(parts.total(side, indices), indices)
+        return parts.total(monoid.any, kept.ewise_mult(parts.x, binary.second).new())
 
     return recipe
 

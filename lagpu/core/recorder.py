@@ -23,7 +23,7 @@ class Recorder:
     """Takes the statements of a loop's body instead of running them, until it is closed.
 
     At the end of a ``with`` statement it runs what it has taken and nothing else has run.
-    Statements of other backends run at once. It takes those that write vectors or scalars, `ndim`
+    Statements of other backends run at once. It takes those that write scalars, and vectors, `ndim`
     1, or matrices, 2, by default the kind of the first; one of the other kind ends the recording.
     `before_running` is called before recorded statements run by themselves after all.
 
@@ -87,10 +87,9 @@ class Recorder:
             if ndim == 0:
                 self.flush()
             return False
-        kind = max(ndim, 1)
         if self.ndim is None:
-            self.ndim = kind
-        if kind != self.ndim:
+            self.ndim = ndim or None
+        if ndim not in (0, self.ndim):
             self.mixed = True
             self.flush()
             return False

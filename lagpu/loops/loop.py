@@ -58,10 +58,6 @@ class Counted:
         if hasattr(loop, "count"):
             self._last = loop.count()
             return loop
-        if recorder.ndim != 1:
-            return ops.Rejection(
-                "it is outside a function, and a loop over matrices keeps no counter"
-            )
         last = ops.ScalarValue(INT64)
         self._last = last.get
         number = ops.Constant(ops.CounterRef(INT64))
@@ -496,7 +492,7 @@ def _run_record(
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + len(recorder.parts):
         if fuse:
-            _run_eagerly(backend, _why_incomplete(recorder, body))
+            _run_eagerly(backend, _why_incomplete(recorder))
         return False
     if fuse and run_recorded(recorder, until.handles(done), counted):
         return True
@@ -509,10 +505,8 @@ def _run_record(
     return True
 
 
-def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
+def _why_incomplete(recorder: Recorder) -> str:
     """Return why a recorder has fewer statements than the body."""
-    if recorder.mixed and body.scalar:
-        return f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
     if recorder.mixed:
         return "the body writes vectors and matrices"
     if not recorder.statements:

@@ -142,7 +142,7 @@ def test_gains_are_differences_of_modularity():
     B, c = communities._weights(A, True, ""), labelled(A, [v // 3 * 3 for v in range(n)])
     others, weight = B.select("offdiag").new(), B.reduce_rowwise("plus").new()
     total = weight.reduce("plus").new().value
-    moves, gains = communities._moves(others, c, weight, 1 / total)
+    moves, gains = communities._moves(others, c, weight, weight.diag(), 1 / total)
     assert moves.nvals > n // 3
     for v, label in entries(moves).items():
         moved = c.dup()

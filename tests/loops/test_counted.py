@@ -86,7 +86,7 @@ for depth in loop(times=3):
     x << x * max(depth, 1)
 """,
 }
-FUSED = tuple(LOOPS)[:8]
+FUSED = tuple(LOOPS)[:9]
 
 
 def run(tmp_path, loop, backend, seed=3):

@@ -5,7 +5,7 @@ Functions of their own, without assert, so that pytest leaves their code alone.
 
 import numpy as np
 
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, agg, binary, loop, semiring
 
 
 def block(like, entries, k, dtype):
@@ -191,6 +191,31 @@ def summed_beside(A, k):
         s << x.reduce("plus")
         total << s
     return x, total
+
+
+def with_sums(A, k):
+    """Its scalars are sums, read by statements on matrices and on scalars, and end the loop."""
+    x, total = sources(A, k, INT64, 1), Scalar(INT64, 0)
+    most, mean, ended = Scalar(INT64), Scalar(FP64), Scalar(BOOL)
+    for turn in loop(until=ended, times=9):
+        x(accum=binary.plus) << semiring.plus_first(x @ A)
+        most << x.reduce("max")
+        x << x.apply("plus", right=most)
+        total(accum=binary.plus) << turn * x.reduce()
+        mean << x.reduce(agg.mean)
+        ended << (most > 900)
+    found = [float(s.value) for s in (total, most, mean, ended)]
+    return x, Vector.from_dense(found, like=A)
+
+
+def until_it_is_counted(A, k):
+    """A search that is none, as a scalar has the number of entries found."""
+    seen, f, found = sources(A, k, INT64, 1), sources(A, k, INT64), Scalar(INT64, 0)
+    for _ in loop(until_empty=f):
+        seen(f.S) << 1
+        found(accum=binary.plus) << f.reduce(agg.count)
+        f(~seen.S, replace=True) << semiring.any_first(f @ A)
+    return seen, Vector.from_dense([found.value], like=A)
 
 
 def with_a_scalar(A, k):

@@ -1,6 +1,19 @@
 """Loops over sparse matrices whose entries stay within one pattern, and some that leave it."""
 
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring, unary
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Scalar,
+    Vector,
+    agg,
+    binary,
+    loop,
+    semiring,
+    unary,
+)
 
 
 def empty(A, dtype=INT64):
@@ -14,6 +27,18 @@ def truss(A, k=4):
         C << C.select("valuege", k - 2)
         C << C.apply(unary.one)
     return (C,)
+
+
+def until_few_are_left(A):
+    """Its scalars are a sum that a matrix takes, and one that ends the loop."""
+    C, total, few = A.apply(unary.one).new(INT64), Scalar(INT64, 0), Scalar(BOOL)
+    for turn in loop(until=few, times=6):
+        C(C.S, replace=True) << semiring.plus_pair(C @ C.T)
+        C << C.select("valuegt", turn)
+        total(accum=binary.plus) << C.reduce()
+        few << (total > 40 * C.reduce(agg.count))
+        C << C.apply(binary.min, right=total)
+    return C, Vector.from_dense([total.value, few.get(-1)], like=A)
 
 
 def until_it_is_empty(A):
@@ -70,7 +95,7 @@ def of_places(A):
     return (C,)
 
 
-WITHIN = (truss, until_it_is_empty, sides, entrywise, any_of, of_places)
+WITHIN = (truss, until_few_are_left, until_it_is_empty, sides, entrywise, any_of, of_places)
 
 
 def unmasked(A):

@@ -167,11 +167,16 @@ class GpuBackend:
         n = v.size + abs(k)
         self.device.require(v.nvals * (32 + v.dtype.numpy.itemsize) + 17 * n, "from_diagonal")
         indices, values = v.listed()
-        rows, cols = (stores.shifted(self.device, indices, max(by, 0)) for by in (-k, k))
+        rows, cols = (
+            stores.shifted(self.device, indices, by) if by > 0 else indices for by in (-k, k)
+        )
         ptr = stores.pointer(self.device, cols, n)
         packed = None if values is None else self.device.copy_of(values)
         iso = v.number if values is None else None
-        return MatrixHandle(CscMatrix(self.device, v.dtype, (n, n), ptr, rows, packed, iso))
+        made = CscMatrix(self.device, v.dtype, (n, n), ptr, rows, packed, iso)
+        if not k:
+            made.symmetric = made.facts[forms.DIAGONAL] = True
+        return MatrixHandle(made)
 
     def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)

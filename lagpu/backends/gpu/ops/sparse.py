@@ -32,6 +32,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "dot_products": _DOTS,
     "table_products": _DOTS,
 }
+_FEW = 1 << 16  # entries of a pattern whose positions are kept
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
 FEW_ROWS = 8  #: Rows up to which searching a column is as fast as a table of it.
@@ -166,7 +167,12 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
 def positions(A: CscMatrix) -> Array:
     """Return the entries' positions column by column, as single numbers that rise."""
     require_numbered(A.shape)
-    return stores.join_positions(A.device, A.shape[0], A.columns(), A.row_idx)
+    if "positions" in A.of_pattern:
+        return A.of_pattern["positions"]
+    made = stores.join_positions(A.device, A.shape[0], A.columns(), A.row_idx)
+    if A.nvals <= _FEW:  # small loops ask often, and a launch takes longer than the work
+        A.of_pattern["positions"] = made
+    return made
 
 
 def require_numbered(shape: tuple[int, int]) -> None:
@@ -200,6 +206,8 @@ def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
     if forms.has_same_pattern(A, B):
         return Pattern((A, B))
+    if not (A.nvals and B.nvals):
+        return Pattern((A if A.nvals else B,))
     device, a, b = A.device, positions(A), positions(B)
     more = stores.found(device, b, a, complement=True)
     if not len(more):
@@ -219,7 +227,7 @@ def _on_pattern(
         not inside and known and forms.has_same_pattern(A, known[0])
     ):
         v.set_full(A.values, A.iso)
-    elif len(pattern):
+    elif len(pattern) and A.nvals:
         numbers, own, values = pattern.numbers, positions(A), A.values
         if not inside:
             here = stores.found(device, own, numbers)
@@ -231,10 +239,12 @@ def _on_pattern(
 
 def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> CscMatrix:
     """Return a vector over `pattern` as a matrix."""
-    if pattern.forms and v.nvals == v.size:
-        iso = v.iso if v.values is None else None
-        form = pattern.forms[0]
-        return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
+    if pattern.forms:
+        is_full = v.nvals == v.size
+        if not is_full:
+            v.to_bitmap()
+        whole = pattern.forms[0].with_values(v.dtype, v.values, v.iso if v.values is None else None)
+        return whole if is_full else forms.take(whole, v.words)
     indices, values = v.listed()
     where = stores.gather(v.device, pattern.numbers, indices)
     return forms.at_positions(v.device, v.dtype, shape, where, values, v.iso)
@@ -256,9 +266,11 @@ def form_of(A: MatrixHandle, transposed: bool) -> CscMatrix:
 
 def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
     A, B = map(form_of, (op.left, op.right), op.transposed)
-    pattern, dtype = _union(A, B), op.op.types(A.dtype, B.dtype)[1]
+    on_both = op.kind == "ewise_mult"
+    pattern = Pattern((min(A, B, key=lambda M: M.nvals),)) if on_both else _union(A, B)
+    dtype = op.op.types(A.dtype, B.dtype)[1]
     w = VectorStore(A.device, runtime.counters, dtype, len(pattern))
-    u, v = (_on_pattern(runtime.counters, M, pattern) for M in (A, B))
+    u, v = (_on_pattern(runtime.counters, M, pattern, not on_both) for M in (A, B))
     elementwise.combine(runtime, w, Descriptor(), op._replace(left=u, right=v))
     return _from_pattern(w, pattern, A.shape)
 
@@ -306,12 +318,16 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
     (A, B), product, edges = operands(op), op.product, runtime.edges
     require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask
+    if mask is None and (forms.DIAGONAL in A.form.facts or forms.DIAGONAL in B.facts):
+        runtime.last.plan = plan(op)
+        made = _scaled(A.made(rows=False), B, product)
+        if edges is not None:
+            edges.fill(made.nvals)
+        return made
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
-    if mask is None or desc.complement:
-        products, _ = count_steps(A, B)
-        runtime.last.plan = _plan(products)
-    else:
+    why: Any = ()
+    if mask is not None and not desc.complement:
         products, steps = count_steps(A, B, mask)
         if steps.total <= OF_A_PRODUCT * products:
             tables = bool(steps.in_tables)
@@ -322,25 +338,47 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
             numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
             runtime.last.plan = Plan("", name, (why, *numbers))
             return dot_products(A.made(rows=True), B, mask, product, tables, edges)
-        why = "{} x products {} < steps of dot products at the mask's entries {}"
-        runtime.last.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
+        text = "{} x products {} < steps of dot products at the mask's entries {}"
+        why = text, OF_A_PRODUCT, products, steps.total
+    made, products = _all(A.made(rows=False), B, product, mask, desc.complement)
+    runtime.last.plan = Plan("", "sum_products", why) if why else _plan(products)
     if edges is not None:
         edges.fill(products)
-    return _all(A.made(rows=False), B, product, mask, desc.complement)
+    return made
 
 
 def plan(op: Multiply) -> Plan:
-    return _plan(count_steps(*operands(op))[0])
+    A, B = operands(op)
+    if forms.DIAGONAL in A.form.facts or forms.DIAGONAL in B.facts:
+        return Plan("", "sum_products", ("a matrix is diagonal: one product an entry",))
+    return _plan(count_steps(A, B)[0])
 
 
 def _plan(count: int) -> Plan:
     return Plan("", "sum_products", ("products {}, listed and sorted", count))
 
 
+def _scaled(A: CscMatrix, B: CscMatrix, product: Product) -> CscMatrix:
+    """Return the product of two matrices, one of them diagonal: no entry has two products."""
+    device, is_left = A.device, forms.DIAGONAL in A.facts
+    D, other = (A, B) if is_left else (B, A)
+    device.require(other.nvals * 64, "mxm", "Take fewer rows at a time.")
+    lines = other.row_idx if is_left else other.columns()
+    if D.nvals < D.shape[0]:
+        wanted, there = (stores.as_type(device, x, np.int64) for x in (lines, D.row_idx))
+        other = forms.take(other, stores.bits_of(device, wanted, there))
+        lines = other.row_idx if is_left else other.columns()
+    each = stores.count_up(device, other.nvals, np.int64)
+    both = (D, stores.gather(device, D.col_ptr, lines, np.int64)), (other, each)
+    (A, a), (B, b) = both if is_left else both[::-1]
+    values = _sums(A, B, (a, b, each, positions(other)), other.shape, _algebra(product))
+    return other.with_values(product.result, values, None)
+
+
 def _all(
     A: CscMatrix, B: CscMatrix, product: Product, mask: CscMatrix | None, complement: bool
-) -> CscMatrix:
-    """List every product, sort those that the mask keeps by entry, add each run."""
+) -> tuple[CscMatrix, int]:
+    """List and count every product, sort those that the mask keeps by entry, add each run."""
     device, shape = A.device, (A.shape[0], B.shape[1])
     take = functools.partial(stores.gather, device)
     starts, ends = _parts_of(A, B.row_idx)
@@ -354,7 +392,8 @@ def _all(
     order = device.order_of(key)
     a, b, key = (take(x, order) for x in (a, b, key))
     starts = stores.run_starts(device, key)
-    return _summed(A, B, (a, b, starts, take(key, starts)), shape, _algebra(product))
+    runs = a, b, starts, take(key, starts)
+    return _summed(A, B, runs, shape, _algebra(product)), products
 
 
 def _parts_of(A: CscMatrix, columns: Array) -> tuple[Array, Array]:
@@ -371,6 +410,14 @@ def _summed(
     `runs` has the entries of `A` and of `B` in each product, where the runs begin, and the
     positions of their sums; `algebra` the sum, the product, and their types.
     """
+    values = _sums(A, B, runs, shape, algebra)
+    return forms.at_positions(A.device, algebra[-1], shape, runs[-1], values, None)
+
+
+def _sums(
+    A: CscMatrix, B: CscMatrix, runs: Runs, shape: tuple[int, int], algebra: Algebra
+) -> Array:
+    """Return the sums of products; see `_summed`."""
     (a, b, starts, where), result = runs, algebra[-1]
     macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, algebra)}
     run = specialised("spgemm/mxm.cu", "sum_products", **macros)
@@ -380,7 +427,7 @@ def _summed(
         a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
         b_rows=B.row_idx, nrows=max(shape[0], 1), where=where, z=values,
     )  # fmt: skip
-    return forms.at_positions(A.device, result, shape, where, values, None)
+    return values
 
 
 def kronecker(_runtime: Runtime, op: Kronecker) -> CscMatrix:

@@ -208,6 +208,9 @@ def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | s
         T = bits.multiply(runtime, desc, op)
     else:
         T = sparse.multiply(runtime, _by_columns(desc), op)
+        made = None if isinstance(T, sparse.AtMask) else MatrixHandle(T)
+        if op.matrix.is_bitmap and made is not None and made.may_be_bitmap(2):
+            T = made.own_bitmap(runtime.counters)  # as a matrix whose rows are scaled: it stays one
     if runtime.edges is not None:
         runtime.product = T.csc() if isinstance(T, sparse.AtMask) else T
     return T
@@ -310,7 +313,8 @@ def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
     cols, packed = f.listed()
     rows = stores.as_type(device, stores.spread(f, packed), np.int64)
     inside = stores.within(device, rows, 0, nrows)
-    rows, cols = (stores.gather(device, x, inside) for x in (rows, cols))
+    if len(inside) < len(rows):
+        rows, cols = (stores.gather(device, x, inside) for x in (rows, cols))
     ptr = stores.pointer(device, cols, f.size)
     made = CscMatrix(device, BOOL, (nrows, f.size), ptr, rows, None, np.True_)
     return forms.transpose(made) if op.transposed else made

@@ -20,6 +20,7 @@ from lagpu.host.columns import Entries, least_bytes, shares_for, sorted_columns
 
 _BLOCK = 1 << 26  # entries whose columns are listed at once
 _BYTES_IN_BLOCK = 40  # of such an entry
+DIAGONAL = "diagonal"  #: The fact of a matrix whose entries all lie on its diagonal.
 
 Array = Any
 

@@ -114,7 +114,12 @@ def pointer(device: Device, cols: Array, ncols: int) -> Array:
 
 def found(device: Device, wanted: Array, rising: Array, complement: bool = False) -> Array:
     """Return the places of the INT64 numbers that are among others, or are not."""
-    return _where(device, "find_bits", len(wanted), wanted, len(rising), rising, complement)
+    return list_bits(device, bits_of(device, wanted, rising, complement))[0]
+
+
+def bits_of(device: Device, wanted: Array, rising: Array, complement: bool = False) -> Array:
+    """Return a bit for each of the INT64 numbers: whether it is among others, or is not."""
+    return _bits(device, "find_bits", len(wanted), wanted, len(rising), rising, complement)
 
 
 def run_starts(device: Device, x: Array, y: Array | None = None) -> Array:
@@ -128,9 +133,13 @@ def within(device: Device, x: Array, low: int, high: int) -> Array:
 
 
 def _where(device: Device, name: str, count: int, *given: Any, **types: Array) -> Array:
+    return list_bits(device, _bits(device, name, count, *given, **types))[0]
+
+
+def _bits(device: Device, name: str, count: int, *given: Any, **types: Array) -> Array:
     words = device.xp.empty(nwords(count), np.uint32)
     device.launch(_step(name, **types), count, count, *given, words)
-    return list_bits(device, words)[0]
+    return words
 
 
 def list_bits(device: Device, words: Array, values: Array | None = None) -> tuple[Array, Any]:
@@ -302,6 +311,7 @@ class CscMatrix:
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: properties that were computed, by name
+        self.of_pattern: dict[str, Array] = {}  #: made of the index arrays, shared with these
         self.stamp = next(STAMPS)  #: changes whenever a workspace is dropped
 
     @property
@@ -351,7 +361,9 @@ class CscMatrix:
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""
-        return CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+        made = CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+        made.of_pattern = self.of_pattern
+        return made
 
     def copy(self, dtype: DType) -> CscMatrix:
         """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""

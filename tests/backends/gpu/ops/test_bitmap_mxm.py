@@ -10,7 +10,7 @@ from bitmap_traces import both
 from samples import picked
 
 import lagpu
-from lagpu import BOOL, INT64, Matrix
+from lagpu import BOOL, INT64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu.kernels import from_source
 
 ROWS = [1, 31, 32, 33, 64, 65, 100]
@@ -138,3 +138,22 @@ def test_rows_ask_for_two_kernels(place):
         bitmap_loops.accumulated(A, more)
         assert place.last_loop.startswith(PROGRAM)
         assert from_source.cache_info().misses == before
+
+
+@pytest.mark.parametrize("accum", [None, binary.plus])
+def test_a_bitmap_matrix_whose_rows_are_scaled_stays_one(place, accum):
+    """The products that follow take a launch each, and sort nothing."""
+    found = []
+    for backend in ("cpu", place):
+        A, X = random_graph(100, 2).to(backend), Matrix(INT64, 40, 100, backend=backend)
+        X(bits(40, 100, 0.3).to(backend).S) << 1
+        scale = Vector.from_coo([0, 3, 39], [2, 3, 5], size=40, backend=backend)
+        for _ in range(2):
+            X(accum=accum) << binary.times(scale & X)
+            X << semiring.plus_first(X @ A)
+        found.append(X)
+    assert found[0].isequal(found[1].to("cpu"))
+    assert found[1].data.is_bitmap
+    turned = binary.times(X.T & scale).new()  # of more rows than columns
+    assert turned.to("cpu").isequal(binary.times(found[0].T & scale.to("cpu")).new())
+    assert not turned.data.is_bitmap

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import Matrix, algorithms, binary, generators, semiring
+from lagpu import Matrix, Vector, algorithms, binary, generators, semiring
 from lagpu.backends.gpu.ops import sparse as masked
 from lagpu.backends.gpu.ops import sparse as pattern
 
@@ -120,3 +120,84 @@ def test_rows_and_columns_of_one_entry(place, n, single):
             assert products == sum((rows[0] == k).sum() * (rows[1] == k).sum() for k in range(4))
             assert steps.total == 2 * M.nvals
     assert same(*found)
+
+
+SCALED = [
+    lambda A, D, E: semiring.plus_times(D @ A),
+    lambda A, D, E: semiring.any_first(A.T @ D),
+    lambda A, D, E: semiring.any_minus(A @ E.T),
+    lambda A, D, E: semiring.min_secondi(E @ A.T),
+    lambda A, D, E: semiring.min_firstj(D.T @ A),
+    lambda A, D, E: semiring.plus_second(E @ E),
+    lambda A, D, E: binary.truediv(A & E.diag()),
+    lambda A, D, E: semiring.plus_times(D @ A[:, :0].new()),
+]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("k", range(len(SCALED)))
+def test_a_product_with_a_diagonal_matrix_lists_no_products(place, monkeypatch, share, k):
+    found = []
+    for backend in ("cpu", place):
+        A = drawn((40, 33), 0.3, 5, backend)
+        D, E = (
+            Vector.from_coo(x, x + 2, size=n, backend=backend).diag()
+            for n in A.shape
+            for x in [np.flatnonzero(np.random.default_rng(1).random(n) < share)]
+        )
+        if backend is place:
+            monkeypatch.setattr(pattern, "_all", None)
+        with lagpu.trace() as t:
+            found.append(SCALED[k](A, D, E).new())
+        assert t.rows[-1].edges == found[-1].nvals or k == 6 or backend == "cpu"
+        found.append(SCALED[k](A, D, E).new())
+    assert same(found[0], found[2])
+    assert same(found[1], found[3])
+    assert found[0].dtype is found[2].dtype
+
+
+def test_explain_says_that_a_matrix_is_diagonal(place):
+    A = drawn((8, 8), 0.5, 6, place)
+    D = Vector.from_scalar(2, 8, like=A).diag()
+    assert "diagonal" in str(lagpu.explain(semiring.plus_times(D @ A)))
+    assert "diagonal" not in str(lagpu.explain(semiring.plus_times(D.dup() @ A)))
+
+
+@pytest.mark.parametrize("complement", [False, True])
+def test_an_empty_matrix_is_written_under_a_mask_without_a_merge(place, monkeypatch, complement):
+    found = []
+    for backend in ("cpu", place):
+        A, M = (drawn((40, 33), 0.3, seed, backend) for seed in (5, 6))
+        if backend is place:
+            monkeypatch.setattr(pattern.stores, "merged", None)
+        found += [A.dup(mask=~M.V if complement else M.V), A.ewise_add(A.dup(clear=True)).new()]
+    assert same(found[0], found[2])
+    assert same(found[1], found[3])
+
+
+def test_an_intersection_merges_no_positions_and_a_product_is_counted_once(place, monkeypatch):
+    found = []
+    for backend in ("cpu", place):
+        A, B = (drawn((40, 40), share, 5, backend) for share in (0.3, 0.1))
+        if backend is place:
+            monkeypatch.setattr(pattern.stores, "merged", None)
+            monkeypatch.setattr(pattern, "count_steps", None)
+        found += [A.ewise_mult(B, "minus").new(), B.ewise_mult(A.T, "first").new()]
+        with lagpu.trace() as t:
+            found.append(semiring.plus_times(A @ B).new())
+    assert all(map(same, found[:3], found[3:]))
+    numbers = semiring.plus_pair(A.to("cpu") @ B.to("cpu")).new()
+    assert t.rows[0].edges == numbers.reduce("plus").new().value
+    assert f"products {t.rows[0].edges}" in t.rows[0].reason
+
+
+def test_positions_of_small_patterns_are_found_once(place, monkeypatch):
+    A = drawn((40, 40), 0.3, 5, place)
+    C = A.apply("abs").new()
+    where = pattern.positions(A.data.csc())
+    assert pattern.positions(C.data.csc()) is where
+    monkeypatch.setattr(pattern, "_FEW", 3)
+    B = drawn((40, 40), 0.3, 5, place)
+    again = pattern.positions(B.data.csc())
+    assert pattern.positions(B.data.csc()) is not again
+    assert again.tolist() == where.tolist()

@@ -18,6 +18,7 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
 from lagpu.backends.gpu.fused.program.run import (
     MOST_ENTRIES,
     GeneratedLoop,
+    matrices,
     why_not_anywhere,
     why_not_on_entries,
 )
@@ -25,7 +26,7 @@ from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
-from lagpu.backends.match import distinct, holds, method
+from lagpu.backends.match import holds, method
 from lagpu.operations import Handle, Rejection, Statement, Statements, Until, operands_of
 
 Array = Any
@@ -42,7 +43,7 @@ def generated_pattern_loop(
     if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals <= MOST_ENTRIES or A.shape[0] >= 2**31:
         return Rejection(f"the mask is not square, or has none or more than {MOST_ENTRIES} entries")
     named = [x for s in statements for x in (s.out, s.desc.mask, *operands_of(s.operation))]
-    used = distinct(x for x in (*named, *until[:2]) if x is not None)
+    used = matrices((*named, *until[:2]))
     for x in used:
         if x.shape != A.shape or (x is not A and x.csc().nvals):
             return Rejection("a matrix may have entries outside of the mask of a product")

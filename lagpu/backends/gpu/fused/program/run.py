@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -270,7 +270,10 @@ class GeneratedLoop(KernelLoop):
 
 
 # ----------------------------------------------------------------------------- over matrices
-_OF_MATRICES = (ops.Multiply, ops.Ewise, ops.Apply, ops.Select, ops.Assign, ops.AssignScalar)
+_OF_MATRICES = (
+    *(ops.Multiply, ops.Ewise, ops.Apply, ops.Select, ops.Assign, ops.AssignScalar),
+    *(ops.Reduce, ops.Constant),
+)
 
 
 class OnEntries(NamedTuple):
@@ -294,10 +297,10 @@ def on_entries(
 ) -> OnEntries | Rejection:  # fmt: skip
     """Return statements on entries, or why none; `shape` is of all but the matrices of products."""
     why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
-    all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
+    written = matrices(s.out for s in statements)
+    all_read = [*read, *written, *(A for s in statements for A in _by_position(s))]
     if why := why or why_no_bitmap(all_read, 1 if shape is None else 2):
         return Rejection(why)
-    written = distinct(s.out for s in statements)
     bitmaps = {id(C): C.own_bitmap(counters) for C in written}
     for A in (*read, *(A for s in statements for A in _by_position(s))):
         if id(A) not in bitmaps:
@@ -313,12 +316,17 @@ def why_no_bitmap(matrices: Sequence[MatrixHandle], wide: int) -> str:
     return next((f"a matrix of shape {shape} {what}" for shape in shapes), "")
 
 
-def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
+def matrices(handles: Iterable[Any]) -> list[Any]:
+    """Return handles that are no scalars and not None, each once."""
+    return [x for x in distinct(handles) if x is not None and type(x) is not ops.ScalarValue]
+
+
+def _by_position(s: Statement) -> list[MatrixHandle]:
     """Return the matrices that a statement reads position by position."""
     read: Any = operands_of(s.operation)
     if isinstance(s.operation, ops.Multiply):
         read = (s.operation.operand,)
-    return read if s.desc.mask is None else (*read, s.desc.mask)
+    return matrices((*read, s.desc.mask))
 
 
 def why_not_on_entries(
@@ -335,6 +343,10 @@ def why_not_on_entries(
         return f"{what} transposes an operand"
     if not isinstance(operation, _OF_MATRICES):
         return f"{what} is not among the operations of a fused loop over matrices"
+    if not all(isinstance(A, MatrixHandle) for A in _by_position(s)):
+        return f"the operand of {what} is a vector"
+    if shape is not None and s.writes_scalar:
+        return "a sweep over a matrix writes no scalar"
     if shape is not None and any(A.shape != shape for A in (s.out, *_by_position(s))):
         return f"{what} has an operand whose shape is not that of the levels"
     return ""
@@ -368,7 +380,7 @@ def generated_bitmap_loop(
 
 def _why_not_bitmap(s: Statement) -> str:
     operation = s.operation
-    if nwords(s.out.size) >= 2**32:  # kernels number them so
+    if nwords(getattr(s.out, "size", 0)) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
     if isinstance(operation, ops.Multiply):
         A = operation.matrix.csc()
@@ -454,7 +466,8 @@ class BitmapOperands(emit.Operands):
         self._shapes, self._nbytes = shapes, nbytes
 
     def space(self, s: Statement) -> Any:
-        return self._shapes[id(s.out)]
+        x = s.operation.operand if isinstance(s.operation, emit.SUMMED) else s.out
+        return self._shapes[id(x)]
 
     def filled(self, s: Statement) -> str:
         """See `Operands`: the positions of rows."""

@@ -160,7 +160,7 @@ def test_the_columns_alone(backend):
     [
         (bitmap_loops.with_a_vector, "writes vectors and matrices"),
         (bitmap_loops.products_of_both, "writes vectors and matrices"),
-        (bitmap_loops.summed_beside, "s is a scalar"),
+        (bitmap_loops.summed_beside, "writes vectors and matrices"),
         (bitmap_loops.by_rows, "apply reads row or column indices"),
         (bitmap_loops.by_places, "select reads row or column indices"),
         (bitmap_loops.turned, "writes the matrix of a product"),
@@ -192,6 +192,19 @@ def test_a_square_matrix_is_one_too_in_a_loop(backend):
 
 def test_a_scalar_is_read_in_each_iteration(backend):
     compared(backend, lambda A: bitmap_loops.with_a_scalar(A, 3), random_graph(20, 2))
+
+
+@pytest.mark.parametrize("k", [1, 3, 40])
+@pytest.mark.parametrize("loop", [bitmap_loops.with_sums, bitmap_loops.until_it_is_counted])
+def test_scalars_are_written(backend, loop, k):
+    graph = random_graph(45, 2)
+    compared(backend, lambda A: loop(A, k), graph)
+    rows = []
+    for A in (graph, graph.to(backend)):
+        with lagpu.trace() as t:
+            loop(A, k)
+        rows.append([(row.level, row.method, row.nvals_in, row.nvals_out) for row in t.rows])
+    assert rows[0] == rows[1]
 
 
 def test_a_body_that_raises_has_done_what_stood_before(backend):
