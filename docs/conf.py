@@ -310,7 +310,10 @@ def _write_play(app, error):
     if error is None and app.builder.format == "html":
         page = Path(app.srcdir, "course", "03_masks.md").read_text("utf-8")
         world = slides.world_of(page, "03_masks.md")
-        world["runs"].to_html(Path(app.outdir, "play.html"), title="A search of your choice")
+        made = world["runs"].to_html(title="A search of your choice")
+        back = '<h1><a href="course/03_masks.html">A search of your choice</a></h1>'
+        made = re.sub("<h1>.*?</h1>", back, made, count=1)
+        Path(app.outdir, "play.html").write_text(made, "utf-8")
 
 
 def setup(app):

@@ -177,8 +177,9 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     Notes
     -----
     One breadth-first search of all components together. An edge within a side joins two vertices of
-    one level, and closes an odd cycle with the paths up the tree to their common ancestor.
-    Source: Konig 1916.
+    one level, and closes an odd cycle with the paths up the tree to their common ancestor. The
+    search is complete before an edge is found; NetworkX stops at the first one.
+    Source: König 1916.
 
     Examples
     --------

@@ -313,7 +313,7 @@ class Steps(_Paged, Observer):
         work()
         self._copies.pop(id(to.out), None)
         shown = "" if code is None else source.source_between(code.co_filename, *lines)
-        names = source.named(names, to.out, source.target_of(code, shown), scope)
+        names = source.named(names, to.out, source.target_of(frame, shown), scope)
         matrices = {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views
         masking, mask = None, to.mask
         if mask is not None:

@@ -427,7 +427,7 @@ class GraphDrawing:
         if A is None or A.shape != (self._n, self._n):
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
-        canvas.grow_to(_WIDTH, _HEIGHT + 45)
+        canvas.grow_to(_WIDTH, _HEIGHT + 64)
         tails, heads = A.to_coo()[:2]
         flows = tails, heads
         dropped = used = np.zeros(len(tails), bool)
@@ -443,10 +443,11 @@ class GraphDrawing:
         state = step.vectors.get(step.output)
         state = None if state is None or state.size != self._n else state
         if state is not None:
-            caption = f"filled: entries of {step.output}"
+            caption = f"filled: entries of {step.output}, ringed: changed"
             if p is not None and p.matrix == self._name:
                 was, now = (" before", " after") if p.vector == step.output else ("", "")
                 caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
+                caption += "; light arrows: dropped by the mask" * (step.kept is not None)
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
@@ -611,7 +612,7 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
     spans = ""
     for k, line in enumerate(lines):
         if k + 1 not in hidden:
-            bare, n = line.strip(), first + k
+            bare, n = line.strip() + '"""' * (not whole and k + 2 in hidden), first + k
             indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
             shown = f'<code style="--in:{indent}">{_breaking(bare)}</code>'
             spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
