@@ -28,6 +28,7 @@ MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 80, 25  # of code
+_FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
@@ -125,7 +126,7 @@ def formula(step):
     left, right = step.formula.split(" << ", 1)
     if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
         right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
-    operand = re.search(r"right=(?:float\()?([a-z_]\w*)", step.source)
+    operand = re.search(r"right=(?:float\()?([a-z_]\w*)(?![\w.(])", step.source)
     if operand:  # a scalar, not its value
         right = re.sub(r"-?[\d.]+(e[+-]\d+)?\)$", f"{operand[1]})", right)
     sign = re.search(r"accum=binary\.(\w+)", left)
@@ -236,7 +237,9 @@ def code_of(row, steps):
     def weight(name, code, seen=()):
         inside = calls(code).items()
         seen = {*seen, name}
-        return counted.get(name, 0) + sum(weight(*x, seen) for x in inside if x[0] not in seen)
+        public = sum(counted.get(x, 0) for x in {*_names(code)} & {*algorithms.__all__} - seen)
+        helpers = sum(weight(*x, seen) for x in inside if x[0] not in seen)
+        return counted.get(name, 0) + public + helpers
 
     shown, left, codes = [_without_docstring(public)], calls(public), {row.name: public}
     while left := {name: code for name, code in left.items() if name not in codes}:
@@ -244,7 +247,8 @@ def code_of(row, steps):
         code = codes[name] = left[name]
         text = _without_docstring(code)
         lines = sum(map(len, map(str.splitlines, [*shown, text])))
-        if weight(name, code) * 20 > sum(counted.values()) and lines <= _LINES:
+        much = weight(name, code) >= min(_FEW, sum(counted.values()) / 20)
+        if much and lines <= _LINES:
             shown.append(text)
             left |= calls(code)
     used = {name for code in codes.values() for name in _names(code)}
@@ -308,20 +312,27 @@ def markdown(row, folder, measured):
             names = {"source": tuple(map(str, range(A.nrows)))}
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
-        page = drawing.page_of_runs(runs, title(row.name), names=names)
+        facts = {"weights": value(A)} if _weighted(row) else None
+        page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
         page = re.sub("<h1>(.*?)</h1>", back, page, count=1)
         (folder / f"{row.name}-steps.html").write_text(page, "utf-8")
     return "\n".join(lines)
 
 
+def _weighted(row):
+    return row.graph in ("weighted", "FP32")
+
+
 def _formulas(row, steps):
-    """Yield the statements of the loop, or of the products without a loop, each once."""
+    """Yield the statements of the loop, each once; without a loop all, or of many the products."""
     found = {}
     for step in _best(row, steps, lambda step: step.level >= 0):
         found.setdefault((step.code, step.line), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
+        if len(listed) > _STATEMENTS:
+            listed = [x for x in listed if re.search(r" \w+\.\w+ ", x)] or listed
         listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
         text = "\n".join(listed)
         yield f"## Formula\n\n```text\n{text}\n```\n"
@@ -355,13 +366,17 @@ def _pictures(row, A, steps, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
     arguments = ", ".join(
-        _GIVEN.get(name, f"{name} {{}}").format(str(_FACTS[name]).strip("[]")) for name in row.given
+        [
+            *(_GIVEN.get(x, f"{x} {{}}").format(str(_FACTS[x]).strip("[]")) for x in row.given),
+            *(f"`{name}={x}`" for name, x in row.options.items()),
+        ]
     )
-    lengths = f"; the edges have the weights `{value(A)}`" * (row.graph in ("weighted", "FP32"))
+    lengths = f"; the edges have the weights `{value(A)}`" * _weighted(row)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     layout = drawing.Layout(steps)
     graph = drawing.graph_of(layout, list(steps))
     chosen = _best(row, steps, _multiplies)
+    chosen = list({(step.formula, step.words): step for step in reversed(chosen)}.values())[::-1]
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
@@ -377,7 +392,7 @@ def _pictures(row, A, steps, folder, result, whole):
         yield f"Step {step.number}{level}: `{written(step)}`\n:::"
     yield "::::\n"
     if pictures:
-        yield f'<div class="legend">{drawing.legend()}</div>\n'
+        yield f'<div class="legend">{drawing.legend(str(pictures))}</div>\n'
     yield f"The result: `{result}`.\n"
     if len(steps):
         which = "all" if whole else "the first"

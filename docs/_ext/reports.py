@@ -52,13 +52,15 @@ def markdown(number, folder=FOLDER):
             if part["part"] == experiment.part and part["rows"]
         ]
         notes = _together(
-            x
+            x.replace("; of another size, by --graph", "; here in another size")
             for _, part in measured
             for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
         )
         found.append((experiment, measured, notes))
     counted = Counter(line for *_, notes in found for line in notes)
-    of_all = [line for line in counted if counted[line] > 1]
+    tables = sum(bool(measured) for _, measured, _ in found)
+    of_column = re.compile(r"(?:GTEPS|ms|%)[^:]*: ")  # what the heading of a column means
+    of_all = [x for x, k in counted.items() if k > 1 and (k == tables or of_column.match(x))]
     if of_paper:
         yield f"{_COLUMNS} Of several tables:\n" if of_all else f"{_COLUMNS}\n"
         yield from (f"- {_plain(line)}" for line in of_all)

@@ -44,7 +44,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     Notes
     -----
     "fastsv" takes about log(n) iterations of three products, two of them with a selection.
-    Source: Zhang, Azad and Buluc 2020 (FastSV); Shiloach and Vishkin 1982.
+    Source: Zhang, Azad and Buluç 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
     --------
@@ -551,7 +551,7 @@ def triangle_count(A: Matrix) -> int:
 
     Notes
     -----
-    One masked product. Source: Azad, Buluc and Gilbert 2015; Wolf et al. 2017 (only below the
+    One masked product. Source: Azad, Buluç and Gilbert 2015; Wolf et al. 2017 (only below the
     diagonal, so that each triangle counts once); Schank and Wagner 2005 (vertices in the order of
     their degrees).
 

@@ -166,15 +166,11 @@ def to_scipy_sparse_array(G: Graph, nodelist: Any, dtype: Any, weight: Any, form
     if not values.size:
         values = values.astype(np.float64)
     _require_integers(values, dtype)
-    A = sp.sparse.coo_array((values, (rows, cols)), shape=(len(wanted),) * 2, dtype=dtype)
-    return _in_format(A, format, "matrix")
-
-
-def _in_format(A: Any, format: str, kind: str) -> Any:
+    A: Any = sp.sparse.coo_array((values, (rows, cols)), shape=(len(wanted),) * 2, dtype=dtype)
     try:
         return A.asformat(format)
     except ValueError as error:
-        raise nx.NetworkXError(f"Unknown sparse {kind} format: {format}") from error
+        raise nx.NetworkXError(f"Unknown sparse matrix format: {format}") from error
 
 
 _COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}

@@ -95,7 +95,7 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "_hook_and_shortcut" not in page_of("bipartite_sides", tmp_path)
     page = page_of("betweenness_estimate", tmp_path)
     assert "def _sums(" in page
-    assert "vertices, 3 sampled sources:" in page
+    assert "vertices, 3 sampled sources, `seed=1`, " in page
     page = page_of("contraction", tmp_path)
     assert "P = selection(place)\nrows = P plus.second values\n" in page
     page = page_of("triangle_centrality", tmp_path)

@@ -344,7 +344,7 @@ class Steps(_Paged, Observer):
         while frame is not None and not source.is_command(frame):
             last = frame is self._home or frame.f_code.co_name == "<module>"
             for name, x in list(frame.f_locals.items()):
-                if not isinstance(x, _SHOWN) or id(x) in names:
+                if not isinstance(x, _SHOWN) or id(x) in names or name == "_":
                     continue
                 used = id(x) in self._touched and not name.startswith("_")
                 if last and not used and name not in mentioned:
