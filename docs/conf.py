@@ -168,7 +168,8 @@ def _mark_columns(app, doctree, page):
             width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
         if width > _TELEPHONE:
             table["classes"].append("stack")
-            if all(len(entry.astext()) < 40 for row in rows for entry in row[1:]):
+            texts = [entry.astext() for row in rows for entry in row[1:]]
+            if all(len(text) < 40 or " " not in text for text in texts):
                 table["classes"].append("numbers")
                 _fold(table, len(rows) - 1)
         if width > _COLUMN:

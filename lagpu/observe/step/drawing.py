@@ -589,9 +589,9 @@ def page_of_runs(
 def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of a square matrix: that of the products, or the first; or None."""
     begin = steps[0].matrices if steps else {}
-    square = [name for name, A in begin.items() if A.nrows == A.ncols]
-    name = layout.matrix if layout.matrix in square else next(iter(square), None)
-    return GraphDrawing(name, steps) if name else None
+    names = [layout.matrix] if layout.matrix in begin else begin
+    square = (x for x in names if begin[x].nrows == begin[x].ncols)
+    return next((GraphDrawing(x, steps) for x in square), None)
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
