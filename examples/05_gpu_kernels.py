@@ -46,7 +46,8 @@ if has_sim:
     answers = [semiring.any_pair(frontier @ B, kernel=kernel).new() for kernel in kernels]
     print(all(w.isequal(answers[0]) for w in answers), answers[0].nvals, "neighbours")
 
-print(A.to(B.backend))
+C = A.to(B.backend)
+print(C)
 
 if has_sim:
     bfs_levels(B, 1)
