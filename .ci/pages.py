@@ -5,9 +5,10 @@ Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium n
 Of each page it reports what is wider than the window or too long to find anything, boxes that
 scroll sideways and so cut what they hold, words that a line break tears, links to nothing, pictures
 that are missing or have no words, text and formulas that are small, pictures that are shrunk until
-their labels are, cells of a table whose sentences have no room or that have only a label, empty
-items of lists, sentences that lack their last word, markup that is not set, headings that are not
-larger than those below them, and code whose wrapped lines hide its indentation.
+their labels are, cells of a table whose sentences have no room or that have only a label, columns
+that are empty or nearly so, empty items of lists, sentences that lack their last word, markup that
+is not set, headings that are not larger than those below them, and code whose wrapped lines hide
+its indentation.
 """
 
 from __future__ import annotations
@@ -74,12 +75,14 @@ function faults(page) {
   for (let text; (text = words.nextNode()); ) {
     const e = text.parentElement;
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
-    if (e.closest("pre, svg, math, .sig, .headerlink, script, style")) continue;
-    if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !e.closest("code"))
+    if (e.closest("svg, math, .sig, .headerlink, script, style")) continue;
+    const code = e.closest("pre");
+    if (code && !e.closest(".cell_input, [class*=highlight-]")) continue;
+    if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
     const size = parseFloat(getComputedStyle(e).fontSize);
-    if (size < 9) faults.push(`small: ${text.nodeValue.trim()}`);
-    for (const word of text.nodeValue.matchAll(/[\\w.]+/g)) {
+    if (size < 9 && !code) faults.push(`small: ${text.nodeValue.trim()}`);
+    for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);
@@ -90,6 +93,15 @@ function faults(page) {
   for (const cell of root.querySelectorAll("table.docutils td"))
     if (cell.textContent.length > 40 && cell.clientWidth < 120)
       faults.push(`${cell.clientWidth} pixels for: ${cell.textContent}`);
+  for (const table of root.querySelectorAll("table.docutils")) {
+    const rows = [...table.querySelectorAll("tbody tr")].map(row => [...row.cells]);
+    for (let k = 0; k < rows[0]?.length && rows.length > 1; k++) {
+      const found = rows.map(row => row[k]?.textContent.trim() || row[k]?.querySelector("img"));
+      const none = rows.length > 40 && found.filter(x => !x).length > rows.length / 2;
+      if (found.every(x => !x || x === "-") || (k && none))
+        faults.push(`an empty column: ${table.rows[0].cells[k].textContent}`);
+    }
+  }
   for (const item of root.querySelectorAll("li"))
     if (!item.textContent.trim() && !item.querySelector("img")) faults.push("an empty list item");
   for (const p of root.querySelectorAll("p"))

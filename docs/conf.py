@@ -168,7 +168,8 @@ def _mark_columns(app, doctree, page):
             width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
         if width > _TELEPHONE:
             table["classes"].append("stack")
-            if all(len(entry.astext()) < 40 for row in rows for entry in row[1:]):
+            texts = [entry.astext() for row in rows for entry in row[1:]]
+            if all(len(text) < 40 or " " not in text for text in texts):
                 table["classes"].append("numbers")
                 _fold(table, len(rows) - 1)
         if width > _COLUMN:
@@ -310,7 +311,10 @@ def _write_play(app, error):
     if error is None and app.builder.format == "html":
         page = Path(app.srcdir, "course", "03_masks.md").read_text("utf-8")
         world = slides.world_of(page, "03_masks.md")
-        world["runs"].to_html(Path(app.outdir, "play.html"), title="A search of your choice")
+        made = world["runs"].to_html(title="A search of your choice")
+        back = '<h1><a href="course/03_masks.html">A search of your choice</a></h1>'
+        made = re.sub("<h1>.*?</h1>", back, made, count=1)
+        Path(app.outdir, "play.html").write_text(made, "utf-8")
 
 
 def setup(app):

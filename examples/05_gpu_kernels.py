@@ -30,8 +30,9 @@ graphs = {
     "mycielskian:12": generators.mycielskian(12),
 }
 shares = {name: busy_lanes(G) for name, G in graphs.items()}
+print("a column gets    a thread  a warp")
 for name, (by_thread, by_warp) in shares.items():
-    print(f"{name:15} thread a column {by_thread:4.0%}   warp a column {by_warp:4.0%}")
+    print(f"{name:15} {by_thread:9.0%} {by_warp:7.0%}")
 
 state = backends.available()["sim"]  # "yes", or what it lacks
 has_sim = state == "yes"
@@ -45,7 +46,8 @@ if has_sim:
     answers = [semiring.any_pair(frontier @ B, kernel=kernel).new() for kernel in kernels]
     print(all(w.isequal(answers[0]) for w in answers), answers[0].nvals, "neighbours")
 
-print(B)
+C = A.to(B.backend)
+print(C)
 
 if has_sim:
     bfs_levels(B, 1)

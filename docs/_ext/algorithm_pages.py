@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import shutil
+import sys
 import textwrap
 from contextlib import suppress
 from dataclasses import replace
@@ -26,13 +27,23 @@ from lagpu.observe.step import drawing
 MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
-_LINES, _LONG = 45, 25  # of code
+_LINES, _LONG = 80, 25  # of code
+_FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
+_GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
+_WHY = {  # a cell of a table has no number
+    "too large": "more edges than are given to the other system",
+    "over 10 s": "stopped after 10 s",
+    "not connected": "the answer is infinite",
+    "LimitExceeded": "more than 1.8e308 shortest paths, the most that FP64 holds",
+    "vertices apart": "so many vertices are outside of the largest component, and each of their "
+    "components would take a search",
+}
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
-    "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
+    "levels": ("how many edges away? from which vertex?", "`any_pair`, `any_secondi`"),
     "nearest": ("from the nearest of several vertices? within k edges?", "`any_pair`"),
     "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
     "paths": ("along how many shortest paths?", "`plus_first`"),
@@ -41,14 +52,14 @@ TOPICS = {
     "across": ("how large is the graph across?", "those of `bfs_levels`"),
     "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
     "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
-    "sides": ("two colours? or an odd cycle?", "`any_first`, `any_secondi`"),
+    "sides": ("two colours, or an odd cycle?", "`any_first`, `any_secondi`"),
     "order": ("what depends on what?", "`plus_pair`"),
     "core": ("which vertices are in the dense core?", "`plus_pair`"),
     "triangles": ("whose friends are friends?", "`plus_pair`"),
     "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
     "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
     "similar": ("whose neighbours are alike?", "`plus_first`"),
-    "mutual": ("numbers of edges and their reverses?", "`plus_times`"),
+    "mutual": ("which edges have a reverse? what is the Laplacian?", "`plus_times`"),
     "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
 }
@@ -61,18 +72,25 @@ _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 def small(kind, without=None):
     """Return a graph of seven vertices of a kind of the catalog, `without` one of its edges."""
     if kind == "undirected":
-        edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6)]
+        edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6)]
     else:
         edges = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1), (6, 0)]
     lengths = dict(zip(edges, [7.0, 2.0, 1.0, 4.0, 3.5, 1.0, 6.0, 1.0, 5.0], strict=False))
     if kind == "acyclic":
         edges.remove((5, 1))
+    if kind == "mutual":
+        edges[-1:] = [(2, 0), (3, 2)]
     edges = [edge for edge in edges if edge != without]
     values = [lengths[edge] for edge in edges] if kind in ("weighted", "FP32") else True
     rows, cols = (list(ends) for ends in zip(*edges, strict=True))
     if kind == "undirected":
         rows, cols = rows + cols, cols + rows
     return Matrix.from_coo(rows, cols, values, nrows=7, ncols=7, name="A", backend="cpu")
+
+
+def kind_of(row):
+    """Return the kind of the small graph of an algorithm; some need edges with a reverse."""
+    return "mutual" if row.topic == "mutual" else row.graph
 
 
 def larger(kind, slow):
@@ -130,7 +148,7 @@ def formula(step):
     left, right = step.formula.split(" << ", 1)
     if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
         right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
-    operand = re.search(r"right=(?:float\()?([a-z_]\w*)", step.source)
+    operand = re.search(r"right=(?:float\()?([a-z_]\w*)(?![\w.(])", step.source)
     if operand:  # a scalar, not its value
         right = re.sub(r"-?[\d.]+(e[+-]\d+)?\)$", f"{operand[1]})", right)
     sign = re.search(r"accum=binary\.(\w+)", left)
@@ -158,9 +176,17 @@ def written(step):
 
 
 def relevant(steps):
-    """Return the steps without those that only check arguments, with their new numbers."""
+    """Return the steps without those that only check arguments, with their new numbers.
+
+    They are without the argument of `run` too, if the algorithm has made another matrix of it.
+    """
     kept = [step for step in steps if Path(step.file).name != "inputs.py"]
-    return [replace(step, number=k) for k, step in enumerate(kept, 1)]
+    return [
+        replace(step, number=k, matrices={
+            name: A for name, A in step.matrices.items() if not name.endswith(f" of {run.__name__}")
+        })
+        for k, step in enumerate(kept, 1)
+    ]  # fmt: skip
 
 
 _PROPER = ("BFS", "SSSP", "PageRank", "HITS", "Bellman-Ford", "Floyd-Warshall", "Katz", "Louvain")
@@ -203,27 +229,61 @@ def _number(x):
 def code_of(row, steps):
     """Return the function and those that it calls in its file, and the algorithms that it calls.
 
-    Those with most statements of loops and products come first, as far as there is room.
+    Of the functions that what is shown has called, those with most statements of loops and
+    products come first, their own and of what they call, as far as there is room.
     """
-    public = getattr(algorithms, row.name).__code__
+    function = getattr(algorithms, row.name)
+    public, around, ran = function.__code__, sys.modules[function.__module__], set()
+    sys.setprofile(lambda frame, *_: ran.add(frame.f_code))
+    try:
+        run(row, small(kind_of(row)))
+    finally:
+        sys.setprofile(None)
     counted = {}
     for step in steps:
         if step.code is not None:
+            name = step.code.co_qualname.split(".")[0]
             weight = 20 if step.product is not None or step.level >= 0 else 1
-            counted[step.code] = counted.get(step.code, 0) + weight
-    counted.pop(public, None)
-    called = {*public.co_names, *(code.co_name for code in counted)} & {*algorithms.__all__}
-    shown, names = [_without_docstring(public)], {row.name}
-    for code in sorted(counted, key=counted.get, reverse=True):
-        around, *inside = code.co_qualname.split(".<locals>.")
-        if inside and around in names:
-            continue  # it is a part of what is shown
-        if code.co_name not in called and code.co_filename == public.co_filename:
-            text = _without_docstring(code)
-            if sum(map(len, map(str.splitlines, [*shown, text]))) <= _LINES:
-                shown.append(text)
-                names.add(code.co_name)
-    return "\n\n".join(shown), called
+            counted[name] = counted.get(name, 0) + weight
+
+    def calls(code):
+        """Return the functions of the file that a function calls, and that are no algorithms."""
+        found = {}
+        for name in _names(code):
+            one = getattr(getattr(around, name, None), "__code__", None)
+            private = one in ran and one.co_name not in algorithms.__all__
+            if private and one.co_filename == public.co_filename:
+                found[name] = one
+        return found
+
+    def weight(name, code, seen=()):
+        inside = calls(code).items()
+        seen = {*seen, name}
+        public = sum(counted.get(x, 0) for x in {*_names(code)} & {*algorithms.__all__} - seen)
+        helpers = sum(weight(*x, seen) for x in inside if x[0] not in seen)
+        return counted.get(name, 0) + public + helpers
+
+    shown, left, codes = [_without_docstring(public)], calls(public), {row.name: public}
+    while left := {name: code for name, code in left.items() if name not in codes}:
+        name = max(left, key=lambda name: weight(name, left[name]))
+        code = codes[name] = left[name]
+        text = _without_docstring(code)
+        lines = sum(map(len, map(str.splitlines, [*shown, text])))
+        much = weight(name, code) >= min(_FEW, sum(counted.values()) / 20)
+        if much and lines <= _LINES:
+            shown.append(text)
+            left |= calls(code)
+    used = {name for code in codes.values() for name in _names(code)}
+    called = {getattr(getattr(around, name, None), "__name__", name) for name in used}
+    return "\n\n".join(shown), called & {*algorithms.__all__}
+
+
+def _names(code):
+    """Yield the global names in a function and in what it defines, each at least once."""
+    yield from code.co_names
+    for inside in code.co_consts:
+        if inspect.iscode(inside):
+            yield from _names(inside)
 
 
 def _without_docstring(code):
@@ -252,7 +312,7 @@ def markdown(row, folder, measured):
     """Return the page of an algorithm, and write its pictures and its step page to `folder`."""
     function = getattr(algorithms, row.name)
     summary, said = sections(function)
-    A = small(row.graph)
+    A = small(kind_of(row))
     result = run(row, A)
     with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as recorded:
         run(row, A)
@@ -274,18 +334,27 @@ def markdown(row, folder, measured):
             names = {"source": tuple(map(str, range(A.nrows)))}
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
-        page = drawing.page_of_runs(runs, title(row.name), names=names)
+        facts = {"weights": value(A)} if _weighted(row) else None
+        page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
+        back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
+        page = re.sub("<h1>(.*?)</h1>", back, page, count=1)
         (folder / f"{row.name}-steps.html").write_text(page, "utf-8")
     return "\n".join(lines)
 
 
+def _weighted(row):
+    return row.graph in ("weighted", "FP32")
+
+
 def _formulas(row, steps):
-    """Yield the statements of the loop, or of the products without a loop, each once."""
+    """Yield the statements of the loop, each once; without a loop all, or of many the products."""
     found = {}
     for step in _best(row, steps, lambda step: step.level >= 0):
         found.setdefault((step.code, step.line), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
+        if len(listed) > _STATEMENTS:
+            listed = [x for x in listed if re.search(r" \w+\.\w+ ", x)] or listed
         listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
         text = "\n".join(listed)
         yield f"## Formula\n\n```text\n{text}\n```\n"
@@ -318,12 +387,18 @@ def _multiplies(step):
 def _pictures(row, A, steps, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
-    arguments = ", ".join(f"{name} {_FACTS[name]}" for name in row.given)
-    lengths = f"; the edges have the weights `{value(A)}`" * (row.graph in ("weighted", "FP32"))
+    arguments = ", ".join(
+        [
+            *(_GIVEN.get(x, f"{x} {{}}").format(str(_FACTS[x]).strip("[]")) for x in row.given),
+            *(f"`{name}={x}`" for name, x in row.options.items()),
+        ]
+    )
+    lengths = f"; the edges have the weights `{value(A)}`" * _weighted(row)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     layout = drawing.Layout(steps)
     graph = drawing.graph_of(layout, list(steps))
     chosen = _best(row, steps, _multiplies)
+    chosen = list({(step.formula, step.words): step for step in reversed(chosen)}.values())[::-1]
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
@@ -338,6 +413,8 @@ def _pictures(row, A, steps, folder, result, whole):
         yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
         yield f"Step {step.number}{level}: `{written(step)}`\n:::"
     yield "::::\n"
+    if pictures:
+        yield f'<div class="legend">{drawing.legend(str(pictures))}</div>\n'
     yield f"The result: `{result}`.\n"
     if len(steps):
         which = "all" if whole else "the first"
@@ -347,7 +424,7 @@ def _pictures(row, A, steps, folder, result, whole):
 
 
 def _cost(row, said):
-    yield "## Cost\n"
+    yield "## Method and cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
     lines = []
@@ -372,22 +449,26 @@ def _cost(row, said):
 
 
 def _speed(row, measured):
-    names = [name for name in (row.name, *row.measured_as.split(", ")) if name in measured]
     yield "## Speed\n"
-    if not names:
-        yield "Not measured yet; `lagpu bench` measures it.\n"
-    for name in names[:1]:
-        instead = f" of [`{name}`]({name}.md), which `lagpu bench` measures in its place"
-        options = measured[name]
-        same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
-        yield f"Median milliseconds{instead * (name != row.name)}{same}, each result verified:\n"
-        index = "graph" if same else "graph,options"
-        table = f"index={index} columns=system value=median_ms"
-        yield f"<!-- pivot {MEASURED} {table} where=algorithm:{name} -->\n"
+    if row.name not in measured:
+        others = [f"[`{x}`]({x}.md#speed)" for x in row.measured_as.split(", ") if x in measured]
+        what = f" {' and '.join(others)} instead" * bool(others) or " it"
+        yield f"Not measured{'' if others else ' yet'}; `lagpu bench` measures{what}.\n"
+        return
+    rows = measured[row.name]
+    options = {one["options"] for one in rows}
+    same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
+    yield f"Median milliseconds of wall time{same}, each result verified:\n"
+    index = "graph" if same else "graph,options"
+    table = f"index={index} columns=system value=median_ms"
+    yield f"<!-- pivot {MEASURED} {table} where=algorithm:{row.name} -->\n"
+    notes = {one["note"] for one in rows if one["median_ms"] is None}
+    why = [f"*{sign}*: {said}" for sign, said in _WHY.items() if any(sign in x for x in notes)]
+    if why:
+        yield f"{'; '.join(why)}.\n"
 
 
 def _exercises(row, steps, result):
-    yield "## Exercises\n"
     products = [
         step
         for step in _best(row, steps, lambda step: step.product is not None)
@@ -395,6 +476,9 @@ def _exercises(row, steps, result):
         if step.output in step.before
         and not step.vectors[step.output].same_as(step.before[step.output])
     ]
+    found = _changed(row, value(result))
+    if products or found:
+        yield "## Exercises\n"
     if products:
         step = products[len(products) // 2]
         left, right = step.formula.split(" << ", 1)
@@ -407,7 +491,6 @@ def _exercises(row, steps, result):
         yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
         yield _solution(f"{step.output} is {after}.")
-    found = _changed(row, value(result))
     if found:
         (i, j), other = found
         number = 1 + bool(products)
@@ -417,10 +500,10 @@ def _exercises(row, steps, result):
 
 def _changed(row, before):
     """Return an edge without which the result is another one, and that result."""
-    A = small(row.graph)
+    A = small(kind_of(row))
     for edge in zip(*(part.tolist() for part in A.to_coo()[:2]), strict=True):
         try:
-            after = value(run(row, small(row.graph, edge)))
+            after = value(run(row, small(kind_of(row), edge)))
         except LagpuError:
             continue
         if after != before:
@@ -469,7 +552,7 @@ def write(folder, only=None):
     data = json.loads((figures.FOLDER / MEASURED).read_text("utf-8"))
     measured = {}
     for one in data["rows"]:
-        measured.setdefault(one["algorithm"], set()).add(one["options"])
+        measured.setdefault(one["algorithm"], []).append(one)
     for name, row in rows().items():
         if only is None or name in only:
             (folder / f"{name}.md").write_text(markdown(row, folder, measured), "utf-8")

@@ -2,11 +2,12 @@
 
 A line ``<!-- reports 003 -->`` of a page becomes the paper's experiments, each with the rows that
 were measured, by the tables that `lagpu paper` prints, and what they say of its claims; an
-experiment without any says so.
+experiment without any says so. What holds for several experiments is said once, above them.
 """
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +18,10 @@ FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
 _COLUMNS = (
     "*Spread* is the greatest over the least value of a row's runs. "
-    "GTEPS (10⁹ edges a second) and the metric, where it is a time, are by *kernel ms*, or by the "
-    "whole search where the host cannot time its kernels (-).\n"
+    "GTEPS are 10⁹ edges a second; they and times are those of the kernels, *kernel ms*, or of the "
+    "whole search where the host cannot time its kernels."
 )
+_PROVED = "Each result was checked."
 
 # What a page has no room for; the origin of a graph stands beside its name.
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
@@ -75,27 +77,36 @@ def markdown(number, folder=FOLDER):
     ]
     of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
     of_paper.sort(key=lambda report: report["date"])
-    if of_paper:
-        yield _COLUMNS
     said = [*verdicts(number, {report["file"]: report for report in of_paper})]
+    found = []
     for experiment in paper_of(number).experiments:
-        command = f"`lagpu paper {number} --{experiment.part}`"
-        yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
         measured = [
             (report, {"roots": experiment.roots, **part})
             for report in of_paper
             for part in report["experiments"]
             if part["part"] == experiment.part and part["rows"]
         ]
+        notes = _together(
+            x.replace("; of another size, by --graph", "; here in another size")
+            for _, part in measured
+            for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
+        )
+        found.append((experiment, measured, notes))
+    counted = Counter(line for *_, notes in found for line in notes)
+    tables = sum(bool(measured) for _, measured, _ in found)
+    of_column = re.compile(r"(?:GTEPS|ms|%)[^:]*: ")  # what the heading of a column means
+    of_all = [x for x, k in counted.items() if k > 1 and (k == tables or of_column.match(x))]
+    if of_paper:
+        yield f"{_COLUMNS} Of several tables:\n" if of_all else f"{_COLUMNS}\n"
+        yield from (f"- {_plain(line)}" for line in of_all)
+        yield ""
+    for experiment, measured, notes in found:
+        command = f"`lagpu paper {number} --{experiment.part}`"
+        yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
         for report, part in measured:
             yield from _part(report, part, command)
         if measured:
-            notes = (
-                x
-                for _, part in measured
-                for x in lines_of(part | {"says": [], "notes": experiment.notes})
-            )
-            yield from (f"- {_plain(line)}" for line in _together(notes))
+            yield from (f"- {_plain(line)}" for line in notes if line not in of_all)
             for verdict in (one for one in said if one.part == experiment.part):
                 files = ", ".join(f"`{file}`" for file in verdict.files)
                 text, *by_graph = _by_graph(verdict.text)
@@ -136,7 +147,13 @@ def _part(report, experiment, command):
     file = f"docs/benchmarks/papers/{report['file']}"
     yield f"{command} on {_plain(device)}, {when}{theirs}; `{file}`.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
-    shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
+    same = any(name.startswith("GTEPS (") for name in columns)
+    left_out = {*_LEFT_OUT, "GTEPS"} if same else _LEFT_OUT
+    shown = [
+        column
+        for name, column in columns.items()
+        if name not in left_out and {*map(str, column.cells)} != {"-"}
+    ]
     yield _row(column.header for column in shown)
     yield _row("---:" if column.justify == "right" else "---" for column in shown)
     made, before = map(str, columns["made from"].cells), None
@@ -147,9 +164,11 @@ def _part(report, experiment, command):
         yield _row([named, *(_plain(str(cell)) for cell in cells)])
         before = graph
     yield ""
+
+
+def _proved(experiment):
     wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
-    proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each result was checked"
-    yield f"{proved}.\n"
+    return f"Not proved: {'; '.join(wrong)}." if wrong else _PROVED
 
 
 def _row(cells):

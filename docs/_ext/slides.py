@@ -99,13 +99,15 @@ def world_of(page, file):
 def lined(code):
     """Return highlighted code with an element for each line, which knows its indentation.
 
-    A line may break before the dot of a method, rather than in the method's name or in an arrow.
+    A line may break after a bracket or before the dot of a method, rather than in a name or in an
+    arrow.
     """
     made = ""
     for line in code.split("\n"):
         bare = html.unescape(re.sub(r"<[^>]*>", "", line)).rstrip()
         indent = len(bare) - len(bare.lstrip())
         line = re.sub(r'\)</span>(?=<span class="o">\.</span>)', r"\g<0><wbr>", line)
+        line = re.sub(r"[(\[]</span>(?=<)", r"\g<0><wbr>", line)
         line = line.replace('<span class="o">-&gt;', '<span class="o whole">-&gt;')
         made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
     return made

@@ -65,7 +65,8 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
     place, names = _places(A, labels, "contraction")
     P = place.selection(nrows=names.size).new(name="P")
     kind = FP64 if A.dtype.is_float or A.dtype is UINT64 else INT64
-    rows = semiring[f"{op}_second"](P @ A.dup(kind)).new(name="rows")
+    values = A.dup(kind)
+    rows = semiring[f"{op}_second"](P @ values).new(name="rows")
     quotient: Matrix = semiring[f"{op}_first"](rows @ P.T).new(name="quotient")
     return quotient, names
 

@@ -44,7 +44,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     Notes
     -----
     "fastsv" takes about log(n) iterations of three products, two of them with a selection.
-    Source: Zhang, Azad and Buluc 2020 (FastSV); Shiloach and Vishkin 1982.
+    Source: Zhang, Azad and Buluç 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
     --------
@@ -177,8 +177,9 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     Notes
     -----
     One breadth-first search of all components together. An edge within a side joins two vertices of
-    one level, and closes an odd cycle with the paths up the tree to their common ancestor.
-    Source: Konig 1916.
+    one level, and closes an odd cycle with the paths up the tree to their common ancestor. The
+    search is complete before an edge is found; NetworkX stops at the first one.
+    Source: König 1916.
 
     Examples
     --------
@@ -550,7 +551,7 @@ def triangle_count(A: Matrix) -> int:
 
     Notes
     -----
-    One masked product. Source: Azad, Buluc and Gilbert 2015; Wolf et al. 2017 (only below the
+    One masked product. Source: Azad, Buluç and Gilbert 2015; Wolf et al. 2017 (only below the
     diagonal, so that each triangle counts once); Schank and Wagner 2005 (vertices in the order of
     their degrees).
 

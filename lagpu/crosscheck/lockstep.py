@@ -72,7 +72,7 @@ def replicas_in(x: Any) -> Iterator[Replica]:
 def formula_of(to: Any, call: Any) -> str:
     """Return a statement as mathematics, with the author's names."""
     frame = author()
-    target = "" if frame is None else target_of(frame.f_code, source_of(frame))
+    target = target_of(frame, "" if frame is None else source_of(frame))
     seen = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)), to.out)
     names = named(names_in(frame), to.out, target, {id(x): x for x in seen})
     return " << ".join(format_formula(x.formula, names) for x in (to, call))

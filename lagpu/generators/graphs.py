@@ -211,7 +211,7 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
     Notes
     -----
-    The model G(n, m) of Erdos and Renyi 1959. The matrix has no self-loops.
+    The model G(n, m) of Erdős and Rényi 1959. The matrix has no self-loops.
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from lagpu.host.display import Unnamed
+
 #: Held while Python makes or takes syntax trees: 3.11 counts their nesting for all threads
 #: together, and raises SystemError if two threads do so at the same time.
 SYNTAX = threading.RLock()
@@ -134,12 +136,14 @@ def _lines_of(file: str) -> list[str]:
             return source.readlines()
 
 
-def target_of(code: CodeType | None, source: str) -> str:
-    """Return the variable that a statement of `code` assigns to, or an empty string."""
+def target_of(frame: FrameType | None, source: str) -> str:
+    """Return the variable that gets the value of a frame's running call, or an empty string."""
     found = _TARGET.match(source)
-    if found is None or code is None or code.co_name == "<lambda>":  # assigns nothing itself
+    if found is None or frame is None or frame.f_code.co_name == "<lambda>":  # assigns nothing
         return ""
-    return found[1]
+    codes = (dis.opname[one] for one in frame.f_code.co_code[frame.f_lasti + 2 :: 2])
+    after = next((name for name in codes if name not in ("CACHE", "EXTENDED_ARG")), "")
+    return "" if after in ("LOAD_ATTR", "LOAD_METHOD") else found[1]
 
 
 def named(
@@ -155,7 +159,12 @@ def named(
     for key, x in scope.items():
         if key in found:
             continue
-        count, name, wanted = 1, x.name, x.name
+        operand, wanted = getattr(x, "operand", None), x.name
+        if id(operand) in found:
+            wanted = f"selection({found[id(operand)]})"
+        elif isinstance(wanted, Unnamed):  # nothing holds it but the expression
+            wanted = {"A": "T", "v": "t"}.get(wanted, wanted)
+        count, name = 1, wanted
         while name in found.values():
             count += 1
             name = f"{wanted} ({count})"

@@ -133,7 +133,8 @@ def test_new_objects_have_the_name_they_will_get(graph):
         P = semiring.plus_times(
             A @ A.T,
         ).new()
-        return w.reduce("plus").new(), v.apply("exp").new(), (lambda: P.T.new())()
+        u = v.apply("exp").new().apply("abs").new()
+        return w.reduce("plus").new(), u, (lambda: P.T.new())()
 
     v = Vector.from_dense(np.ones(graph.nrows), backend="cpu")
     rows = crosscheck(program, graph, v, backends=BOTH).rows
@@ -141,9 +142,10 @@ def test_new_objects_have_the_name_they_will_get(graph):
         "w << v plus_times A",
         "w << w (old) plus_times A",
         "P << A plus_times A'",
+        "t << exp(v)",
+        "u << abs(t)",
         "s << plus(w)",
-        "v (2) << exp(v)",
-        "A << P'",
+        "T << P'",
     ]
 
 

@@ -13,11 +13,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
 import algorithm_pages as pages
 
 DOCS = Path(__file__).parents[2] / "docs"
+MEASURED = [{"options": "", "median_ms": None, "note": "over 10 s"}]
 
 
 def page_of(name, folder):
     return pages.markdown(
-        pages.rows()[name], folder, {name: {""} for name in ("bfs_levels", "triangle_count")}
+        pages.rows()[name], folder, dict.fromkeys(("bfs_levels", "triangle_count"), MEASURED)
     )
 
 
@@ -36,7 +37,7 @@ def test_every_algorithm_is_listed_once():
 def test_a_page_has_all_parts(name, tmp_path):
     page = page_of(name, tmp_path)
     heads = re.findall("^## (.*)", page, re.M)
-    assert heads == ["Formula", "Code", "Steps", "Cost", "Speed", "Exercises"]
+    assert heads == ["Formula", "Code", "Steps", "Method and cost", "Speed", "Exercises"]
     code = re.search(r"```python\n(.*?)```", page, re.S)[1]
     assert code.startswith(f"def {name}(")
     assert '"""' not in code
@@ -85,9 +86,32 @@ def test_a_scalar_in_a_call_of_float_is_named(tmp_path):
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
     row = pages.rows()["neighborhood"]
-    page = pages.markdown(row, tmp_path, {"neighborhood": {"within 2 edges"}})
-    assert "Median milliseconds, within 2 edges, each result verified:" in page
+    measured = [{"options": "within 2 edges", "median_ms": 1.5, "note": ""}]
+    page = pages.markdown(row, tmp_path, {"neighborhood": measured})
+    assert "Median milliseconds of wall time, within 2 edges, each result verified:" in page
     assert " index=graph columns=" in page
+
+
+def test_cells_without_a_number_are_explained_and_no_other_algorithm_is_in_a_table(tmp_path):
+    assert "*over 10 s*: stopped after 10 s." in page_of("bfs_levels", tmp_path)
+    page = page_of("reciprocity", tmp_path)
+    assert "measures [`triangle_count`](triangle_count.md#speed) instead." in page
+    assert "pivot" not in page
+
+
+def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
+    assert "_hook_and_shortcut" not in page_of("bipartite_sides", tmp_path)
+    page = page_of("betweenness_estimate", tmp_path)
+    assert "def _sums(" in page
+    assert "vertices, 3 sampled sources, `seed=1`, " in page
+    page = page_of("contraction", tmp_path)
+    assert "P = selection(place)\nrows = P plus.second values\n" in page
+    page = page_of("triangle_centrality", tmp_path)
+    assert '<div class="legend"><svg ' in page
+    steps = (tmp_path / "triangle_centrality-steps.html").read_text("utf-8")
+    assert " of run" not in page + steps
+    assert '<h1><a href="triangle_centrality.html">Triangle centrality</a></h1>' in steps
+    assert "neighbours.&quot;&quot;&quot;</code>" in steps
 
 
 def levels(edges, source):

@@ -381,8 +381,9 @@ def collected(
         return None
     parts = [v for v in map(_stored, x.parts) if v is not None]
     if pieces.engine.alone and len(x.shape) == 1 and not numbered:
-        numbers = {v.number.tobytes() for v in parts if v.size} if _are_numbers(parts) else set()
-        if len(numbers) == 1:  # nothing to send
+        filled = [v for v in parts if v.size]
+        if all(v.is_number for v in filled) and len({v.number.tobytes() for v in filled}) == 1:
+            # nothing to send
             return _numbers(pieces, parts, need)
     each = 1 if len(x.shape) == 1 else bitmap.stride(x.shape[0])
     own = []
@@ -417,10 +418,6 @@ def collected(
             shape = x.shape[0], count
             found.append(v if is_vector else MatrixHandle(BitmapMatrix(device, x.dtype, shape, v)))
     return found
-
-
-def _are_numbers(parts: Sequence[VectorStore]) -> bool:
-    return all(v.is_number or not v.size for v in parts)
 
 
 def _numbers(pieces: Pieces, parts: Sequence[VectorStore], need: Need) -> list[Handle]:

@@ -439,7 +439,7 @@ def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
         if isinstance(statements, RecordedBody) and pieces.watch is None:
             statements.record.found[search_again] = body.on_places, system
         return loop
-    why = pieces.run("plan", lambda: _why_no_search(pieces, body, times, system))
+    why = pieces.run("plan", lambda: _of_any(pieces, _why_not_here(pieces, body, times, system)))
     return Rejection(why) if why else loop
 
 
@@ -484,12 +484,6 @@ def _why_no_link(pieces: Pieces) -> str:
 def _of_any(pieces: Pieces, why: str) -> str:
     """Return the first reason that a process has, or an empty string."""
     return next(filter(None, pieces.engine.gather_objects([why] * len(pieces.places))), "")
-
-
-def _why_no_search(
-    pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None = None
-) -> str:
-    return _of_any(pieces, _why_not_here(pieces, body, times, system))
 
 
 def _why_not_here(

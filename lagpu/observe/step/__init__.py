@@ -313,7 +313,7 @@ class Steps(_Paged, Observer):
         work()
         self._copies.pop(id(to.out), None)
         shown = "" if code is None else source.source_between(code.co_filename, *lines)
-        names = source.named(names, to.out, source.target_of(code, shown), scope)
+        names = source.named(names, to.out, source.target_of(frame, shown), scope)
         matrices = {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views
         masking, mask = None, to.mask
         if mask is not None:
@@ -344,7 +344,7 @@ class Steps(_Paged, Observer):
         while frame is not None and not source.is_command(frame):
             last = frame is self._home or frame.f_code.co_name == "<module>"
             for name, x in list(frame.f_locals.items()):
-                if not isinstance(x, _SHOWN) or id(x) in names:
+                if not isinstance(x, _SHOWN) or id(x) in names or name == "_":
                     continue
                 used = id(x) in self._touched and not name.startswith("_")
                 if last and not used and name not in mentioned:

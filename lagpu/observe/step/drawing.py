@@ -31,6 +31,7 @@ LARGEST = 64
 
 _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
+_WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
 _CORNERS = (1, -1), (-1, -1), (1, 1), (-1, 1)  # of a vertex, the first the best for its value
@@ -275,10 +276,12 @@ class _Drawing:
         y += c + _GAP
         for name in layout.names:
             state = step.vectors.get(name)
-            if state is None:  # it comes later; its place is not an unexplained gap
-                self._name(name, y + c / 2, look.GREY)
-            else:
+            if state is not None:
                 self._vector(name, state, y)
+            elif len(layout.names) > _WAITING:
+                continue
+            else:  # it comes later; its place is not an unexplained gap
+                self._name(name, y + c / 2, look.GREY)
             y += c + 8
         words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
         for name, A in step.matrices.items():
@@ -427,7 +430,7 @@ class GraphDrawing:
         if A is None or A.shape != (self._n, self._n):
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
-        canvas.grow_to(_WIDTH, _HEIGHT + 45)
+        canvas.grow_to(_WIDTH, _HEIGHT + 64)
         tails, heads = A.to_coo()[:2]
         flows = tails, heads
         dropped = used = np.zeros(len(tails), bool)
@@ -443,10 +446,11 @@ class GraphDrawing:
         state = step.vectors.get(step.output)
         state = None if state is None or state.size != self._n else state
         if state is not None:
-            caption = f"filled: entries of {step.output}"
+            caption = f"filled: entries of {step.output}, ringed: changed"
             if p is not None and p.matrix == self._name:
                 was, now = (" before", " after") if p.vector == step.output else ("", "")
                 caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
+                caption += "; light arrows: dropped by the mask" * (step.kept is not None)
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
@@ -482,28 +486,20 @@ class GraphDrawing:
         return min(near, key=lambda c: round(float(near[c]), 1))
 
 
-def legend() -> str:
-    """Return the legend of the cells, an SVG for each, which wrap like words."""
-    samples = (
-        (look.ENTRY, "7", "entry"),
-        (look.ZERO, "0", "entry that is zero"),
-        (look.NONE, "", "no entry"),
-        (look.CHANGED, "", "changed"),
-        (look.USED, "", "takes part, and the mask keeps it"),
-        (look.DROP, "", "takes part, but the mask drops it"),
-        (look.KEPT, "", "kept by the mask"),
-        (look.OUT, "", "not kept by the mask"),
-    )
-    drawn = []
-    for kind, word, meaning in samples:
+def legend(drawn: str | None = None) -> str:
+    """Return the legend of the cells, an SVG for each; only of those in some SVG, if given."""
+    kinds = [look.ENTRY, look.ZERO, look.NONE, look.CHANGED, look.USED, look.DROP, look.TOUCHED]
+    made = []
+    for kind in [*kinds, look.KEPT, look.OUT, look.VEIL]:
+        if drawn is not None and look.cell_style(kind) not in drawn:
+            continue
         canvas = SvgCanvas()
         canvas.squares(kind, [(11, 12)], (18, 18))
-        if word:
-            canvas.words((11, 12), word, 12, kind.ink)
-        canvas.words((26, 12), meaning, 14, align="left")
-        canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
-        drawn.append(canvas.svg(meaning))
-    return "".join(drawn)
+        canvas.words((11, 12), {"entry": "7", "zero": "0"}.get(kind.name, ""), 12, kind.ink)
+        canvas.words((26, 12), kind.label, 14, align="left")
+        canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
+        made.append(canvas.svg(kind.label))
+    return "".join(made)
 
 
 # ---- The steps of an algorithm as one self-contained HTML page.
@@ -591,10 +587,11 @@ def page_of_runs(
 
 
 def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
-    """Return the drawing of the graph whose matrix the products use, if it is square."""
-    name = layout.matrix or ""
-    found = next((step.matrices[name] for step in steps if name in step.matrices), None)
-    return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
+    """Return the drawing of a square matrix: that of the products, or the first; or None."""
+    begin = steps[0].matrices if steps else {}
+    names = [layout.matrix] if layout.matrix in begin else begin
+    square = (x for x in names if begin[x].nrows == begin[x].ncols)
+    return next((GraphDrawing(x, steps) for x in square), None)
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
@@ -611,7 +608,7 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
     spans = ""
     for k, line in enumerate(lines):
         if k + 1 not in hidden:
-            bare, n = line.strip(), first + k
+            bare, n = line.strip() + '"""' * (not whole and k + 2 in hidden), first + k
             indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
             shown = f'<code style="--in:{indent}">{_breaking(bare)}</code>'
             spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'

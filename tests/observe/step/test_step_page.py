@@ -225,12 +225,15 @@ def test_the_graph_stands_beside_the_matrix(page):
         assert section.count("<svg") == 2
         graph = section[section.index('<div class="graph">') :]
         assert all(f">{i}</text>" in graph for i in range(12))
-    caption = "filled: entries of frontier; orange arrows: from frontier before to frontier after"
+    caption = (
+        "filled: entries of frontier, ringed: changed; "
+        "orange arrows: from frontier before to frontier after; light arrows: dropped by the mask"
+    )
     assert [caption in section for section in sections(page)] == [False, False] + [
         True,
         False,
     ] * 5 + [True]
-    assert "filled: entries of levels<" in sections(page)[1]
+    assert "filled: entries of levels, ringed: changed<" in sections(page)[1]
     for line in caption.split("; "):  # one line of both is wider than the picture
         assert f">{line}</text>" in sections(page)[2]
 
