@@ -200,4 +200,4 @@ def test_steps_show_the_matrix_as_it_was(backend):
     inline = list(
         lagpu.step(shortcut, Vector.from_dense([0, 0, 1], backend=backend), semiring.min_first)
     )
-    assert inline[0].product.matrix == "selection(v)"
+    assert inline[0].product.matrix == "selection(f)"
