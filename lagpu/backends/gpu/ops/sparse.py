@@ -201,9 +201,14 @@ class Pattern:
         return self._numbers
 
 
-def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
-    """Return the positions of both; nothing is sorted if one has all positions of the other."""
+def _either(A: CscMatrix, B: CscMatrix, on_both: bool = False) -> Pattern:
+    """Return the positions of either, or of the smaller one if only those `on_both` count.
+
+    Nothing is sorted if one has all positions of the other.
+    """
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
+    if on_both:
+        return Pattern((min(A, B, key=lambda M: M.nvals),))
     if forms.has_same_pattern(A, B):
         return Pattern((A, B))
     if not (A.nvals and B.nvals):
@@ -267,8 +272,7 @@ def form_of(A: MatrixHandle, transposed: bool) -> CscMatrix:
 def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
     A, B = map(form_of, (op.left, op.right), op.transposed)
     on_both = op.kind == "ewise_mult"
-    pattern = Pattern((min(A, B, key=lambda M: M.nvals),)) if on_both else _union(A, B)
-    dtype = op.op.types(A.dtype, B.dtype)[1]
+    pattern, dtype = _either(A, B, on_both), op.op.types(A.dtype, B.dtype)[1]
     w = VectorStore(A.device, runtime.counters, dtype, len(pattern))
     u, v = (_on_pattern(runtime.counters, M, pattern, not on_both) for M in (A, B))
     elementwise.combine(runtime, w, Descriptor(), op._replace(left=u, right=v))
@@ -279,7 +283,7 @@ def write(
     counters: Counters, C: CscMatrix, desc: Descriptor, T: CscMatrix, inside: Region = (None, None)
 ) -> CscMatrix:
     """Return what ``C<M>(I, J) = T`` makes of `C`; the mask is by columns, `inside` is I and J."""
-    pattern = _union(C, T)
+    pattern = _either(C, T)
     if desc.mask is not None:
         mask = _on_pattern(counters, desc.mask, pattern, inside=False)
         if not desc.structure and desc.mask.values is None and not desc.mask.number:

@@ -201,3 +201,12 @@ def test_positions_of_small_patterns_are_found_once(place, monkeypatch):
     again = pattern.positions(B.data.csc())
     assert pattern.positions(B.data.csc()) is not again
     assert again.tolist() == where.tolist()
+
+
+@pytest.mark.parametrize("kind", ["ewise_add", "ewise_mult"])
+def test_memory_is_asked_for_before_two_patterns_are_combined(place, monkeypatch, kind):
+    A, B = (drawn((40, 40), share, 5, place) for share in (0.3, 0.1))
+    monkeypatch.setattr(place.device, "free_bytes", lambda: 40 * (A.nvals + B.nvals))
+    monkeypatch.setattr(place.device, "pooled_bytes", lambda: 0)
+    with pytest.raises(lagpu.errors.OutOfMemory, match="matrix operation"):
+        getattr(A, kind)(B, "plus").new()
