@@ -32,7 +32,7 @@ _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
-    "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
+    "levels": ("how many edges away? from which vertex?", "`any_pair`, `any_secondi`"),
     "nearest": ("from the nearest of several vertices? within k edges?", "`any_pair`"),
     "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
     "paths": ("along how many shortest paths?", "`plus_first`"),
@@ -41,14 +41,14 @@ TOPICS = {
     "across": ("how large is the graph across?", "those of `bfs_levels`"),
     "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
     "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
-    "sides": ("two colours? or an odd cycle?", "`any_first`, `any_secondi`"),
+    "sides": ("two colours, or an odd cycle?", "`any_first`, `any_secondi`"),
     "order": ("what depends on what?", "`plus_pair`"),
     "core": ("which vertices are in the dense core?", "`plus_pair`"),
     "triangles": ("whose friends are friends?", "`plus_pair`"),
     "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
     "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
     "similar": ("whose neighbours are alike?", "`plus_first`"),
-    "mutual": ("numbers of edges and their reverses?", "`plus_times`"),
+    "mutual": ("which edges have a reverse? what is the Laplacian?", "`plus_times`"),
     "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
 }
