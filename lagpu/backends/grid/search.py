@@ -36,6 +36,7 @@ _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
+_REACHED = constant("kEpoch") + 1  # its place in a report
 Count = Callable[[], int]
 Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]
 
@@ -247,8 +248,15 @@ class PieceSpace:
             on_piece = _on_piece(body, self._k)
             result = peers.results[self._k] if log is None else None
             self._launches[key] = self._prepared(space, on_piece, kind, logs, result)
-        kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
-        words = None if times is None else frontier.spare_words()
+        whole = times is None and kind.system is None
+        made = [x for k, x in enumerate(targets) if whole and blank >> k & 1]
+        words, kept = None if times is None else frontier.spare_words(), None
+        if kind.keep and kind.system is None:
+            what = zip(targets, body.assignments, strict=True)
+            x, *more = [x for x, a in what if a.what == match.VALUE] or [frontier]
+            # Sums are added up in the output that takes them, if it is new.
+            alike = kind.sums and not more and x in made and x.dtype is f.dtype
+            kept = x.values if alike else frontier.spare_values(f.dtype)
         given = {
             "v_words": left_out, "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, **outputs, "blank": blank,
@@ -267,6 +275,8 @@ class PieceSpace:
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])
+            for x in made:
+                x.counted(int(report[_REACHED]))
             if left:
                 number = None if kind.keep else frontier.dtype.numpy.type(1)
                 frontier.set_bitmap(words, kept, number, left)
@@ -439,7 +449,7 @@ def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
         if isinstance(statements, RecordedBody) and pieces.watch is None:
             statements.record.found[search_again] = body.on_places, system
         return loop
-    why = pieces.run("plan", lambda: _why_no_search(pieces, body, times, system))
+    why = pieces.run("plan", lambda: _of_any(pieces, _why_not_here(pieces, body, times, system)))
     return Rejection(why) if why else loop
 
 
@@ -484,12 +494,6 @@ def _why_no_link(pieces: Pieces) -> str:
 def _of_any(pieces: Pieces, why: str) -> str:
     """Return the first reason that a process has, or an empty string."""
     return next(filter(None, pieces.engine.gather_objects([why] * len(pieces.places))), "")
-
-
-def _why_no_search(
-    pieces: Pieces, body: match.SearchBody, times: int | None, system: systems.System | None = None
-) -> str:
-    return _of_any(pieces, _why_not_here(pieces, body, times, system))
 
 
 def _why_not_here(
@@ -647,7 +651,8 @@ class GridLoop:
             peers.clear()
             engine.barrier()
         launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-        results = self._launched(peers, launches, [log.words for log in logs], space.lasts)
+        ahead = functools.partial(self._allocate_ahead, made)
+        results = self._launched(peers, launches, [log.words for log in logs], space.lasts, ahead)
         for (*_, settle), result in zip(started, results, strict=True):
             settle(result)
         if logs:
@@ -660,13 +665,20 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(self, peers: Peers, launches: Any, logs: list[Array], lasts: bool) -> list[Array]:
+    def _allocate_ahead(self, made: Sequence[Sequence[VectorStore]]) -> None:
+        for (_, *targets), place in zip(made, self._pieces.places, strict=True):
+            with place.device.alone():
+                targets[0].counters.allocate_ahead(targets)
+
+    def _launched(
+        self, peers: Peers, launches: Any, logs: list[Array], lasts: bool, ahead: Any
+    ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
             # To listen takes as long as a short search, which ends soon by itself.
             with heard(*stops) if lasts else nullcontext():
-                return peers.run(launches, logs)
+                return peers.run(launches, logs, ahead)
         except KeyboardInterrupt:
             if lasts and not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it
