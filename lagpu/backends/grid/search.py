@@ -20,7 +20,6 @@ from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
-from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
@@ -146,7 +145,7 @@ def kind_of(
 ) -> Kind:
     """Return the kind of a search from its body on handles of the grid."""
     sends = body.product.reads[0]  # each part may have one value, but not the same one
-    ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
+    ones = (search_grid.is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
     iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
     keep = sums or sends or (times is not None and not iso)
@@ -173,11 +172,6 @@ def _on_piece(body: match.SearchBody, k: int) -> match.SearchBody:
         tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
         body.assigns_first, body.statements,
     )  # fmt: skip
-
-
-def _is_one(body: match.SearchBody) -> bool:
-    number = iso_result(body.A, False, body.frontier.number, body.product)
-    return number is not None and number.item() == 1
 
 
 class PieceSpace:
@@ -651,7 +645,7 @@ class GridLoop:
             peers.clear()
             engine.barrier()
         launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-        ahead = functools.partial(self._allocate_ahead, made)
+        ahead = [functools.partial(x[1].counters.allocate_ahead, x[1:]) for x in made]
         results = self._launched(peers, launches, [log.words for log in logs], space.lasts, ahead)
         for (*_, settle), result in zip(started, results, strict=True):
             settle(result)
@@ -664,11 +658,6 @@ class GridLoop:
         peers.ready = False  # until every process has come to its end
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
-
-    def _allocate_ahead(self, made: Sequence[Sequence[VectorStore]]) -> None:
-        for (_, *targets), place in zip(made, self._pieces.places, strict=True):
-            with place.device.alone():
-                targets[0].counters.allocate_ahead(targets)
 
     def _launched(
         self, peers: Peers, launches: Any, logs: list[Array], lasts: bool, ahead: Any

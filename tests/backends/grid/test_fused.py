@@ -317,6 +317,20 @@ def test_a_search_reports_how_many_entries_it_has_made(pieces, first, monkeypatc
         assert place.last_loop.startswith(RUNS)
 
 
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_next_outputs_are_allocated_while_the_kernels_run(pieces, monkeypatch):
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    n, place = 700, sims(pieces)
+    i, j = edges_of("both ways", n)
+    A = matrix(n, i, j, place)
+    parts = algorithms.bfs_levels(A, 4).data.parts
+    ahead = [part.counters.ahead[part.kind] for part in parts]
+    found = algorithms.bfs_levels(A, 4).data.parts
+    for part, (words, values) in zip(found, ahead, strict=True):
+        assert part.words is words
+        assert part.values is values
+
+
 def after_a_bounded_search(place, n, i, j, bound):
     """Search from a vertex to a bounded depth, then from another one to the end."""
     A, found = matrix(n, i, j, place), []
