@@ -12,8 +12,9 @@
 // few vertices finds lists. A barrier (common/peers.cuh) ends each turn: it orders these writes,
 // and adds up the counts that choose the direction, so that all devices take the same one.
 //
-// Where products read the frontier's values, these are sent too: after each level a piece writes
-// the values of the vertices that it has found into every window, by vertex.
+// Where products read the frontier's values, these are sent too: a piece writes the values of the
+// vertices that it has found into every window, by vertex; sums as a pull has them, others after
+// the level.
 //
 // Products that add up are added by the piece that has the vertex. Sums that depend on their order
 // have that of a pull, not of threads: a push claims vertices, and a pull into these alone adds.
