@@ -337,7 +337,8 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
     if pieces.are_one:
         named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
         of = {id(x): x.parts[0] for x in (*named, *until[:2]) if isinstance(x, GridHandle)}
-        return _planned(OnOnePiece(pieces, list(body), until, of))
+        loop = OnOnePiece(pieces, list(body), until, of)
+        return None if isinstance(loop.inner, Rejection) else loop
     if until.empty is None or _is_matrix(until.empty):
         return None
     found: Any = match_search(body, until.empty)
@@ -357,10 +358,7 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
         copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
     _, vectors = _vectors_of(body, until)
     of = {id(A): copy} | {id(x): _on_first(pieces, x) for x in vectors}
-    return _planned(OnOnePiece(pieces, list(body), until, of))
-
-
-def _planned(loop: OnOnePiece) -> OnOnePiece | None:
+    loop = OnOnePiece(pieces, list(body), until, of)
     return None if isinstance(loop.inner, Rejection) else loop
 
 

@@ -20,7 +20,6 @@ from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
-from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
@@ -36,6 +35,7 @@ _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
+_REACHED = constant("kEpoch") + 1  # its place in a report
 Count = Callable[[], int]
 Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]
 
@@ -145,7 +145,7 @@ def kind_of(
 ) -> Kind:
     """Return the kind of a search from its body on handles of the grid."""
     sends = body.product.reads[0]  # each part may have one value, but not the same one
-    ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
+    ones = (search_grid.is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
     iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
     keep = sums or sends or (times is not None and not iso)
@@ -172,11 +172,6 @@ def _on_piece(body: match.SearchBody, k: int) -> match.SearchBody:
         tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
         body.assigns_first, body.statements,
     )  # fmt: skip
-
-
-def _is_one(body: match.SearchBody) -> bool:
-    number = iso_result(body.A, False, body.frontier.number, body.product)
-    return number is not None and number.item() == 1
 
 
 class PieceSpace:
@@ -247,8 +242,15 @@ class PieceSpace:
             on_piece = _on_piece(body, self._k)
             result = peers.results[self._k] if log is None else None
             self._launches[key] = self._prepared(space, on_piece, kind, logs, result)
-        kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
-        words = None if times is None else frontier.spare_words()
+        whole = times is None and kind.system is None
+        made = [x for k, x in enumerate(targets) if whole and blank >> k & 1]
+        words, kept = None if times is None else frontier.spare_words(), None
+        if kind.keep and kind.system is None:
+            what = zip(targets, body.assignments, strict=True)
+            x, *more = [x for x, a in what if a.what == match.VALUE] or [frontier]
+            # Sums are added up in the output that takes them, if it is new.
+            alike = kind.sums and not more and x in made and x.dtype is f.dtype
+            kept = x.values if alike else frontier.spare_values(f.dtype)
         given = {
             "v_words": left_out, "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, **outputs, "blank": blank,
@@ -267,6 +269,8 @@ class PieceSpace:
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])
+            for x in made:
+                x.counted(int(report[_REACHED]))
             if left:
                 number = None if kind.keep else frontier.dtype.numpy.type(1)
                 frontier.set_bitmap(words, kept, number, left)
@@ -641,7 +645,8 @@ class GridLoop:
             peers.clear()
             engine.barrier()
         launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-        results = self._launched(peers, launches, [log.words for log in logs], space.lasts)
+        ahead = [functools.partial(x[1].counters.allocate_ahead, x[1:]) for x in made]
+        results = self._launched(peers, launches, [log.words for log in logs], space.lasts, ahead)
         for (*_, settle), result in zip(started, results, strict=True):
             settle(result)
         if logs:
@@ -654,13 +659,15 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(self, peers: Peers, launches: Any, logs: list[Array], lasts: bool) -> list[Array]:
+    def _launched(
+        self, peers: Peers, launches: Any, logs: list[Array], lasts: bool, ahead: Any
+    ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
             # To listen takes as long as a short search, which ends soon by itself.
             with heard(*stops) if lasts else nullcontext():
-                return peers.run(launches, logs)
+                return peers.run(launches, logs, ahead)
         except KeyboardInterrupt:
             if lasts and not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it

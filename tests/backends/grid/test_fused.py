@@ -283,6 +283,54 @@ def test_some_levels_of_several_sources_beside_what_is_there(n, times, pieces):
         assert place.last_loop.startswith(RUNS) == fits
 
 
+def new_entries(A, n, place, first):
+    """Return the entries of what searches from several vertices, one without edges, have made."""
+    levels, paths = Vector(INT32, n, backend=place), Vector(FP64, n, backend=place)
+    f = Vector(FP64, n, backend=place)
+    for v in (4, n - 1, 9):
+        f[v] = 1
+    if first:
+        for depth in loop(until_empty=f):
+            levels(f.S) << depth
+            paths(f.S) << f
+            f(~levels.S, replace=True) << semiring.plus_first(f @ A)
+    else:
+        for depth in loop(until_empty=f):
+            f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+            levels(f.S) << depth
+    parents = algorithms.bfs_parents(A, 4)
+    return levels.nvals, paths.nvals, parents.nvals, f.nvals
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("pieces", PIECES)
+def test_a_search_reports_how_many_entries_it_has_made(pieces, first, monkeypatch):
+    """So that no kernel counts them when they are read."""
+    n, place = 700, sims(pieces)
+    for kind in ("random", "both ways", "path"):
+        i, j = edges_of(kind, n - 1)
+        A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+        want = new_entries(B, n, "cpu", first)
+        with monkeypatch.context() as only:
+            only.setattr(VectorStore, "_start_count", None)
+            assert new_entries(A, n, place, first) == want
+        assert place.last_loop.startswith(RUNS)
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_next_outputs_are_allocated_while_the_kernels_run(pieces, monkeypatch):
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    n, place = 700, sims(pieces)
+    i, j = edges_of("both ways", n)
+    A = matrix(n, i, j, place)
+    parts = algorithms.bfs_levels(A, 4).data.parts
+    ahead = [part.counters.ahead[part.kind] for part in parts]
+    found = algorithms.bfs_levels(A, 4).data.parts
+    for part, (words, values) in zip(found, ahead, strict=True):
+        assert part.words is words
+        assert part.values is values
+
+
 def after_a_bounded_search(place, n, i, j, bound):
     """Search from a vertex to a bounded depth, then from another one to the end."""
     A, found = matrix(n, i, j, place), []
@@ -409,8 +457,8 @@ def test_pieces_that_cannot_run_together(monkeypatch):
 
 
 def test_pieces_that_have_some_of_the_rows_alone(monkeypatch):
-    place, seen, why = sim_grid(2), [], fused._why_no_search
-    monkeypatch.setattr(fused, "_why_no_search", lambda *given: seen.append(given) or why(*given))
+    place, seen, why = sim_grid(2), [], fused._why_not_here
+    monkeypatch.setattr(fused, "_why_not_here", lambda *given: seen.append(given) or why(*given))
     last_loop(place)
     ((pieces, body, times, system),) = seen
     assert why(pieces, body, times, system) == ""

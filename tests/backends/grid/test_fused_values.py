@@ -46,6 +46,36 @@ def added_up(A, n, place, name, times=None, starts=((4, 3), (9, 5))):
     return [y.tolist() for y in (*x.to_coo(), *f.to_coo())]
 
 
+def valued(A, n, place, dtypes, had):
+    f = Vector(FP64, n, backend=place)
+    x, y = (Vector(dtype, n, backend=place) for dtype in dtypes)
+    f[8] = 2
+    if had:
+        x[9] = 7
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << semiring.plus_first(f @ A)
+    found = [x.to_dense(-1).tolist()]
+    f[8] = 2
+    x.clear()
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        y(f.S) << f
+        f(~x.S, replace=True) << semiring.plus_first(f @ A)
+    return [*found, x.to_dense(-1).tolist(), y.to_dense(-1).tolist()]
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_values_for_each_kind_of_output(pieces):
+    """A new vector of the frontier's type gets its sums at once, others at the end."""
+    n, place = 300, sims(pieces)
+    i, j = edges_of("both ways", n)
+    for had, *dtypes in ((False, FP64, FP64), (True, FP64, FP64), (False, INT64, FP64)):
+        found = [valued(matrix(n, i, j, x), n, x, dtypes, had) for x in (place, "cpu")]
+        assert place.last_loop.startswith(RUNS)
+        assert found[0] == found[1]
+
+
 def weighted(n, i, j, place, dtype, weights=None):
     weights = (i * 7 + j) % 5 + 1 if weights is None else weights
     return Matrix.from_coo(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,15 +65,16 @@ class Peers:
     def run(
         self,
         launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]],
-        results: Sequence[Array] = (),
-    ) -> list[Array]:
+        results: Sequence[Array] = (), meanwhile: Sequence[Callable[[], object]] = (),
+    ) -> list[Array]:  # fmt: skip
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
         The caller holds the devices' locks. The kernels have nothing to wait for but those of other
         processes; if there is an error they have ended, and what they wrote is of no use:
         `GridTimeout` if a device has waited too long for another one, `KeyboardInterrupt` if the
         host has stopped them. They report to `results` on the devices, by default to those above,
-        which the host sees sooner, and which hold a report until the next run.
+        which the host sees sooner, and which hold a report until the next run. `meanwhile` has
+        what the host calls while they run, one for each device.
         """
         if not self.ready:
             self.clear()
@@ -83,6 +84,9 @@ class Peers:
         try:
             with self._devices[0].alone():
                 self._devices[0].run_together(launches)
+            for device, work in zip(self._devices, meanwhile, strict=False):
+                with device.alone():
+                    work()
             found = [self._reported(k, results) for k in range(len(self._devices))]
             self._check(found)
         except BaseException:

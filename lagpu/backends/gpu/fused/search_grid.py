@@ -219,7 +219,7 @@ class _Plan:
             [x.number for x in (of.frontier, *[a.target for a in of.assignments])] if of else []
         )
         self.assigns_first, self.added = int(body.assigns_first), body.added
-        self.iso = iso = _is_one(body)  # whether every product is 1
+        self.iso = iso = is_one(body)  # whether every product is 1
         self.sums = not iso and body.sums  # whether the products of one level add up
         # Whether a frontier may be left: by `times`, or where an interrupt stops the search.
         self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
@@ -230,7 +230,7 @@ class _Plan:
         self.plain = not (self.stops or self.keep)
 
 
-def _is_one(body: SearchBody) -> bool:
+def is_one(body: SearchBody) -> bool:
     """Whether every product of the loop is 1, whatever the frontier."""
     f = body.frontier
     if body.product.reads[0] and (f.values is not None or f.number.item() != 1):

@@ -34,6 +34,8 @@
 
 static_assert(LG_PEERS <= kMostPeers && kMostPeers == LG_WARP);
 
+const u32 kReached = kEpoch + 1;  // in a report: the vertices that have got assignments
+
 // What all devices have counted. The verdict is 0 unless the kernel has to end.
 struct Totals {
   u64 edges;

@@ -101,6 +101,8 @@ LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
   if (LG_SUM) s.kept()[j] = cast<LG_F>(sum);
 #ifndef LG_PEERS
   if (LG_SUM) s.found_in[j] = i32(depth) + 1;
+#elif LG_SUM && LG_SENDS_VALUES
+  send_value(s, *s.all, j, cast<LG_F>(sum));
 #endif
   discover(s, j, depth + s.shift, cast<LG_F>(sum));
 }
@@ -198,7 +200,7 @@ LG_DEVICE LG_Z fold(bool* found, LG_Z mine) {
   return mine;
 }
 
-#ifdef LG_PEERS
+#if defined(LG_PEERS) && !LG_ADDS
 // What `look_as_block` does, by one warp: which hubs find the block's list full depends on the
 // order of threads, and sums do not. Returns whether there is a sum.
 LG_DEVICE bool look_in_shares(const Search& s, i64 p, i64 end, i32 j, LG_Z* sum) {
@@ -230,7 +232,7 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
     count = 0;
   }
   LG_LOGGED(tally->looked += count;)
-#ifdef LG_PEERS
+#if defined(LG_PEERS) && !LG_ADDS  // else their order does not matter
   for (u32 rest = warp_ballot(stays); rest; rest &= rest - 1) {
     const u32 from = bit_ffs(rest) - 1;
     LG_Z its = LG_ADD::identity<LG_Z>();

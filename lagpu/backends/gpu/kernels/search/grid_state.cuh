@@ -118,6 +118,7 @@ struct Search {
   const i32* names;  // the vertex of each slot; null: slots are vertices
   bool claimed;      // a pull is into the vertices of found_words alone
   i64 slots;         // of all vertices
+  const struct Pieces* all;
 #endif
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
@@ -210,6 +211,9 @@ LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
 #ifdef LG_PEER_ROWS
 // Keep the source by which a target was found, for its owner; see search/rows.cu.
 LG_DEVICE void keep_source(const Search& s, i32 v, i32 source);
+#elif defined(LG_PEERS)
+// Put the value of an own vertex into every window; see search/peers_push.cuh.
+LG_DEVICE void send_value(const Search& s, const Pieces& all, i32 v, LG_F z);
 #endif
 
 // Vertex v enters the frontier of level `depth` with value z.

@@ -12,8 +12,9 @@
 // few vertices finds lists. A barrier (common/peers.cuh) ends each turn: it orders these writes,
 // and adds up the counts that choose the direction, so that all devices take the same one.
 //
-// Where products read the frontier's values, these are sent too: after each level a piece writes
-// the values of the vertices that it has found into every window, by vertex.
+// Where products read the frontier's values, these are sent too: a piece writes the values of the
+// vertices that it has found into every window, by vertex; sums as a pull has them, others after
+// the level.
 //
 // Products that add up are added by the piece that has the vertex. Sums that depend on their order
 // have that of a pull, not of threads: a push claims vertices, and a pull into these alone adds.
@@ -63,6 +64,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   s.names = names;
   s.claimed = false;
   s.slots = names ? words * 32 : n;
+  s.all = &all;
 #if LG_SUM
   s.nvals = u64(load_ro(&in_ptr[own]));
   s.near = Near{near, near >= u32((s.slots + 31) / 32), false, false};
@@ -71,8 +73,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   s.counts = counts;
 #endif
   LG_SHARED(Shared, block, 1);
-  LG_SHARED(u32, makes, 1);  // what a push makes of what it finds
-  LG_SHARED(u64, stops, 1);  // for all devices, beside what this one has found
+  LG_SHARED(u32, makes, 1);     // what a push makes of what it finds
+  LG_SHARED(u32, assigned, 1);  // own vertices that get assignments
+  LG_SHARED(u64, stops, 1);     // for all devices, beside what this one has found
   if (block_thread() == 0) *stops = 0;
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
@@ -139,6 +142,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   const Totals& now =
       barrier_of_all(&all.peers, is_first ? num_sources : 0, edges, num_sources != 0);
   LG_LOGGED(if (logs()) s.log->waited(0, 0, now.own, last_arrival(s, 0));)
+  if (block_thread() == 0) *assigned = shift ? now.own : 0;
   u32 left = left_to_find(s, symmetric, num_targets, now.found, now.edges);
   bool ended = false;  // with a level that finds nothing
   while (!now.verdict && now.found && depth != times) {
@@ -233,7 +237,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       if (few_left) tally.edges = send_found(s, all, turn + 1, degrees);
       if (kClaims) grid_sync(barrier);
     }
-    if (LG_SENDS_VALUES) publish_values(s, all);
+    const bool summed = LG_SUM && (kPullsLater || !listed);  // by a pull, which has sent the sums
+    if (LG_SENDS_VALUES && !summed) publish_values(s, all);
     if (wide) listed = false;
     if (!listed) {
       if (LG_SUM || wide) publish(s, all);
@@ -256,6 +261,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const bool wrote = !listed || found || kClaims;
     barrier_of_all(&all.peers, found + *stops, edges, wrote);
     left -= now.found;
+    if (global_thread() == 0) atomic_add(assigned, now.own);
     LG_LOGGED(if (logs()) {
       s.log->waited(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
@@ -265,6 +271,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   if (global_thread() == 0) {
     result[0] = depth;
     result[kLeft] = ended ? 0 : now.own;
+    result[kReached] = *assigned;
     report_barriers(all.peers, now, turn, result);
   }
   if (now.verdict) return;
@@ -273,7 +280,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   const bool rests = now.found && !ended;
   if (rests && listed) slots_to_words(s, all, turn, barrier);
 
-  // End: what is visited now and was not excluded has got its assignments.
+  // End: what is visited now and was not excluded has got its assignments. An output that had no
+  // entries may have its values already.
+  const bool apart = own_values != (void*)x0 && own_values != (void*)x1 && own_values != (void*)x2;
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     const u32 rest = rests ? load_cg(&s.frontier()[all.place_of(w)]) : 0;
     if (f_words) f_words[w] = rest;
@@ -284,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_X1) x1_words[w] |= reached;
     if (LG_X2) x2_words[w] |= reached;
     if constexpr (LG_SUM) {
-      for (u32 bits = reached; bits; bits &= bits - 1) {
+      for (u32 bits = apart ? reached : 0; bits; bits &= bits - 1) {
         const i32 v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
         if (LG_X0 == kValue) x0[v] = cast<LG_X0_T>(own_values[v]);
         if (LG_X1 == kValue) x1[v] = cast<LG_X1_T>(own_values[v]);

@@ -71,12 +71,17 @@ LG_DEVICE void send_value(const Search& s, const Pieces& all, i32 v, LG_F z) {
   for (u32 p = 0; p < LG_PEERS; ++p) all.values(p)[vertex] = z;
 }
 
-// Put the values of the vertices that a level has found into every window: a warp a word.
+// Put the values of the vertices that a level has found into every window: a warp a word, from 32
+// words that it loads at once.
 LG_DEVICE void publish_values(const Search& s, const Pieces& all) {
-  for (i64 w = global_warp(); w < (s.n + 31) / 32; w += global_warps()) {
-    const i32 v = i32(w * 32) + i32(lane_id());
-    if (load_cg(&s.found_words[w]) >> lane_id() & 1)
-      send_value(s, all, v, load_cg(&s.own_values[v]));
+  const u32 nwords = u32((s.n + 31) / 32), warps = u32(global_warps());
+  for (u32 w0 = u32(global_warp()); w0 < nwords; w0 += LG_WARP * warps) {
+    const u32 w = w0 + lane_id() * warps, bits = w < nwords ? load_cg(&s.found_words[w]) : 0;
+    for (u32 rest = warp_ballot(bits != 0); rest; rest &= rest - 1) {
+      const u32 from = bit_ffs(rest) - 1, its = warp_shfl(bits, from);
+      const i32 v = i32((w0 + from * warps) * 32 + lane_id());
+      if (its >> lane_id() & 1) send_value(s, all, v, load_cg(&s.own_values[v]));
+    }
   }
 }
 
