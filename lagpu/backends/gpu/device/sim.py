@@ -172,7 +172,8 @@ class SimDevice(Device):
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         """Return the numbers of a notification: a launch has ended when it returns."""
-        numbers: Any = notification.host if notification.host[2] == notification.serial else counts
+        _, host, serial = notification
+        numbers: Any = host if host[2] == serial else counts
         return int(numbers[0]), int(numbers[1])
 
     def free_bytes(self) -> int:

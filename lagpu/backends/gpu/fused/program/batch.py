@@ -348,7 +348,7 @@ class _Again:
             return True
         heard, counts = kept.device.notification(), kept.counters.take(3)
         kept.launch.again([*each, counts, heard.memory, heard.serial])
-        counted.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+        counted.counted(counts, heard)
         return True
 
 
@@ -431,4 +431,4 @@ class Batch(KernelLoop):
         if scalars is not None:
             scalars.ran(heard if x is None else None)
         if x is not None:
-            x.counted(counts, ops.new(HostNotification, (*heard[:3], False)))
+            x.counted(counts, heard)
