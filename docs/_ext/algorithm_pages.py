@@ -266,7 +266,7 @@ def _names(code):
 
 def _without_docstring(code):
     """Return a function's lines without its docstring; of a long one only its loops."""
-    text = inspect.getsource(code).replace("  # fmt: skip", "")
+    text = re.sub(r"  # (?:fmt: skip|noqa|type: ).*", "", inspect.getsource(code))
     lines = textwrap.dedent(text).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
     if not isinstance(function, ast.FunctionDef):
@@ -312,7 +312,7 @@ def markdown(row, folder, measured):
             names = {"source": tuple(map(str, range(A.nrows)))}
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
-        facts = {"weights": value(A)} if _weighted(row) else None
+        facts = {**row.options, **({"weights": value(A)} if _weighted(row) else {})}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
         page = re.sub("<h1>(.*?)</h1>", back, page, count=1)
@@ -325,9 +325,15 @@ def _weighted(row):
 
 
 def _formulas(row, steps):
-    """Yield the statements of the loop, each once; without a loop all, or of many the products."""
-    found = {}
-    for step in _best(row, steps, lambda step: step.level >= 0):
+    """Yield the statements of the loop, each once; without a loop all, or of many the products.
+
+    A function that calls the loop of another one has its own statements, too.
+    """
+    found, code = {}, getattr(algorithms, row.name).__code__
+    loops = _best(row, steps, lambda step: step.level >= 0)
+    if all(step.code is not code for step in loops):
+        loops = [step for step in steps if step in loops or step.code is code]
+    for step in loops:
         found.setdefault((step.code, step.line), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
@@ -376,7 +382,8 @@ def _pictures(row, A, steps, folder, result, whole):
     layout = drawing.Layout(steps)
     graph = drawing.graph_of(layout, list(steps))
     chosen = _best(row, steps, _multiplies)
-    chosen = list({(step.formula, step.words): step for step in reversed(chosen)}.values())[::-1]
+    said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
+    chosen = list(said.values())[::-1]
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():

@@ -98,6 +98,12 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "vertices, 3 sampled sources, `seed=1`, " in page
     page = page_of("contraction", tmp_path)
     assert "P = selection(place)\nrows = P plus.second values\n" in page
+    assert "\nrows = D any.second A\nego = rows any.first D\n" in page_of("ego_graph", tmp_path)
+    page = page_of("closeness_centrality", tmp_path)
+    assert "noqa" not in page
+    words = re.findall(r":alt: Step \d+: (.*)", page)
+    assert len(words) == len(set(words)) > 1
+    assert ", `k=4`:" in page_of("k_truss", tmp_path)
     page = page_of("triangle_centrality", tmp_path)
     assert '<div class="legend"><svg ' in page
     steps = (tmp_path / "triangle_centrality-steps.html").read_text("utf-8")
