@@ -29,7 +29,7 @@ _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 80, 25  # of code
 _FEW = 4  # statements of a function that is shown beside the one that calls it
-_STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
+_STATEMENTS, _PICTURES, _RECORDED = 16, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
     "too large": "more edges than are given to the other system",
@@ -383,7 +383,7 @@ def _pictures(row, A, steps, folder, result, whole):
     graph = drawing.graph_of(layout, list(steps))
     chosen = _best(row, steps, _multiplies)
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
-    chosen = list(said.values())[::-1]
+    chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():

@@ -101,8 +101,9 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "\nrows = D any.second A\nego = rows any.first D\n" in page_of("ego_graph", tmp_path)
     page = page_of("closeness_centrality", tmp_path)
     assert "noqa" not in page
-    words = re.findall(r":alt: Step \d+: (.*)", page)
-    assert len(words) == len(set(words)) > 1
+    found = re.findall(r":alt: Step (\d+): (.*)", page)
+    assert len(found) == len({words for _, words in found}) > 1
+    assert found == sorted(found, key=lambda one: int(one[0]))
     assert ", `k=4`:" in page_of("k_truss", tmp_path)
     page = page_of("triangle_centrality", tmp_path)
     assert '<div class="legend"><svg ' in page
