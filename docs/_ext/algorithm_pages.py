@@ -28,6 +28,7 @@ MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 80, 25  # of code
+_WEIGHTED = ("weighted", "FP32", "forest")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 16, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
@@ -49,7 +50,7 @@ _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
 def small(kind, without=None):
     """Return a graph of seven vertices of a kind of the catalog, `without` one of its edges."""
-    if kind == "undirected":
+    if kind in ("undirected", "forest"):
         edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6)]
     else:
         edges = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1), (6, 0)]
@@ -59,16 +60,17 @@ def small(kind, without=None):
     if kind == "mutual":
         edges[-1:] = [(2, 0), (3, 2)]
     edges = [edge for edge in edges if edge != without]
-    values = [lengths[edge] for edge in edges] if kind in ("weighted", "FP32") else True
+    values = [lengths[edge] for edge in edges] if kind in _WEIGHTED else True
     rows, cols = (list(ends) for ends in zip(*edges, strict=True))
-    if kind == "undirected":
+    if kind in ("undirected", "forest"):
         rows, cols = rows + cols, cols + rows
+        values = values if values is True else values + values
     return Matrix.from_coo(rows, cols, values, nrows=7, ncols=7, name="A", backend="cpu")
 
 
 def kind_of(row):
-    """Return the kind of the small graph of an algorithm; some need edges with a reverse."""
-    return "mutual" if row.topic == "mutual" else row.graph
+    """Return the kind of the small graph of an algorithm; some need reverse edges, or weights."""
+    return row.topic if row.topic in ("mutual", "forest") else row.graph
 
 
 def larger(kind, slow):
@@ -312,7 +314,8 @@ def markdown(row, folder, measured):
             names = {"source": tuple(map(str, range(A.nrows)))}
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
-        facts = {**row.options, **({"weights": value(A)} if _weighted(row) else {})}
+        weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
+        facts = {**row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
         page = re.sub("<h1>(.*?)</h1>", back, page, count=1)
@@ -320,8 +323,11 @@ def markdown(row, folder, measured):
     return "\n".join(lines)
 
 
-def _weighted(row):
-    return row.graph in ("weighted", "FP32")
+def _weights(row, A):
+    """Return the weights of the small graph in words, each once, or an empty string."""
+    if kind_of(row) not in _WEIGHTED:
+        return ""
+    return value(A.select("triu").new() if A.is_symmetric else A)
 
 
 def _formulas(row, steps):
@@ -377,7 +383,8 @@ def _pictures(row, A, steps, folder, result, whole):
             *(f"`{name}={x}`" for name, x in row.options.items()),
         ]
     )
-    lengths = f"; the edges have the weights `{value(A)}`" * _weighted(row)
+    weights = _weights(row, A)
+    lengths = f"; the edges have the weights `{weights}`" * bool(weights)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     layout = drawing.Layout(steps)
     graph = drawing.graph_of(layout, list(steps))

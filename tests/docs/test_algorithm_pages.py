@@ -66,6 +66,7 @@ def test_a_weighted_page_gives_the_weights_and_draws_no_empty_product(tmp_path):
     page = page_of("sssp", tmp_path)
     assert "source 0; the edges have the weights `{(0, 1): 7, (0, 2): 2, " in page
     assert "weights `{" not in page_of("bfs_levels", tmp_path)
+    assert "weights `{(0, 1): 7, (0, 2): 2, " in page_of("minimum_spanning_forest", tmp_path)
     drawn = re.findall(r"\{figure\} (\S+)\n", page)
     assert drawn
     for file in drawn:
