@@ -120,7 +120,8 @@ def plain(text):
             return f"`{code}`"
         return f"[`{name}`]({name}.md)" if name in algorithms.__all__ else f"`{name}`"
 
-    return _QUOTED.sub(quoted, text)
+    linked = re.sub(r"docs/(\w+/(\w+)\.md)", r"[\2](../\1)", text)
+    return _QUOTED.sub(quoted, linked)
 
 
 def formula(step):
@@ -450,6 +451,7 @@ def _speed(row, measured):
     rows = measured[row.name]
     options = {one["options"] for one in rows}
     same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
+    same = re.sub(r"from (each of )?8", r"\g<0> sources", same)
     yield f"Median milliseconds of wall time{same}, each result verified:\n"
     index = "graph" if same else "graph,options"
     table = f"index={index} columns=system value=median_ms"

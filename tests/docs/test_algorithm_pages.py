@@ -157,6 +157,7 @@ def test_a_statement_in_the_notation_of_the_docs():
 
 
 def test_docstrings_as_markdown():
+    assert pages.plain("see docs/design/bitmap.md.") == "see [bitmap](../design/bitmap.md)."
     assert pages.plain("``x`` of `bfs` and `A`") == "`x` of [`bfs`](bfs.md) and `A`"
     assert [pages.title(name) for name in ("bfs_levels", "pagerank")] == ["BFS levels", "PageRank"]
     summary, said = pages.sections(algorithms.bfs_levels)
