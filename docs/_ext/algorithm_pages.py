@@ -28,7 +28,7 @@ MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 80, 25  # of code
-_WEIGHTED = ("weighted", "FP32", "forest")
+_WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 16, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
@@ -55,6 +55,8 @@ def small(kind, without=None):
     else:
         edges = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1), (6, 0)]
     lengths = dict(zip(edges, [7.0, 2.0, 1.0, 4.0, 3.5, 1.0, 6.0, 1.0, 5.0], strict=False))
+    if kind == "negative":
+        lengths[5, 1] = -4.0
     if kind == "acyclic":
         edges.remove((5, 1))
     if kind == "mutual":
@@ -70,6 +72,8 @@ def small(kind, without=None):
 
 def kind_of(row):
     """Return the kind of the small graph of an algorithm; some need reverse edges, or weights."""
+    if row.name == "find_negative_cycle":
+        return "negative"
     return row.topic if row.topic in ("mutual", "forest") else row.graph
 
 
@@ -387,8 +391,7 @@ def _pictures(row, A, steps, folder, result, whole):
     weights = _weights(row, A)
     lengths = f"; the edges have the weights `{weights}`" * bool(weights)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
-    layout = drawing.Layout(steps)
-    graph = drawing.graph_of(layout, list(steps))
+    graph = drawing.graph_of(list(steps))
     chosen = _best(row, steps, _multiplies)
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)

@@ -100,6 +100,11 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     page = page_of("contraction", tmp_path)
     assert "P = selection(place)\nrows = P plus.second values\n" in page
     assert "\nrows = D any.second A\nego = rows any.first D\n" in page_of("ego_graph", tmp_path)
+    assert "The result: `[1, 3, 5]`." in page_of("find_negative_cycle", tmp_path)
+    page_of("largest_component", tmp_path)
+    steps = (tmp_path / "largest_component-steps.html").read_text("utf-8")
+    assert "The graph of A; " in steps
+    assert "The graph of P; " not in steps
     page = page_of("closeness_centrality", tmp_path)
     assert "noqa" not in page
     found = re.findall(r":alt: Step (\d+): (.*)", page)
