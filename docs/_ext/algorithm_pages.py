@@ -28,8 +28,9 @@ MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _LONG = 80, 25  # of code
+_WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
-_STATEMENTS, _PICTURES, _RECORDED = 12, 4, 100
+_STATEMENTS, _PICTURES, _RECORDED = 16, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
     "too large": "more edges than are given to the other system",
@@ -71,26 +72,31 @@ _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
 def small(kind, without=None):
     """Return a graph of seven vertices of a kind of the catalog, `without` one of its edges."""
-    if kind == "undirected":
+    if kind in ("undirected", "forest"):
         edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6)]
     else:
         edges = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1), (6, 0)]
     lengths = dict(zip(edges, [7.0, 2.0, 1.0, 4.0, 3.5, 1.0, 6.0, 1.0, 5.0], strict=False))
+    if kind == "negative":
+        lengths[5, 1] = -4.0
     if kind == "acyclic":
         edges.remove((5, 1))
     if kind == "mutual":
         edges[-1:] = [(2, 0), (3, 2)]
     edges = [edge for edge in edges if edge != without]
-    values = [lengths[edge] for edge in edges] if kind in ("weighted", "FP32") else True
+    values = [lengths[edge] for edge in edges] if kind in _WEIGHTED else True
     rows, cols = (list(ends) for ends in zip(*edges, strict=True))
-    if kind == "undirected":
+    if kind in ("undirected", "forest"):
         rows, cols = rows + cols, cols + rows
+        values = values if values is True else values + values
     return Matrix.from_coo(rows, cols, values, nrows=7, ncols=7, name="A", backend="cpu")
 
 
 def kind_of(row):
-    """Return the kind of the small graph of an algorithm; some need edges with a reverse."""
-    return "mutual" if row.topic == "mutual" else row.graph
+    """Return the kind of the small graph of an algorithm; some need reverse edges, or weights."""
+    if row.name == "find_negative_cycle":
+        return "negative"
+    return row.topic if row.topic in ("mutual", "forest") else row.graph
 
 
 def larger(kind, slow):
@@ -140,7 +146,8 @@ def plain(text):
             return f"`{code}`"
         return f"[`{name}`]({name}.md)" if name in algorithms.__all__ else f"`{name}`"
 
-    return _QUOTED.sub(quoted, text)
+    linked = re.sub(r"docs/(\w+/(\w+)\.md)", r"[\2](../\1)", text)
+    return _QUOTED.sub(quoted, linked)
 
 
 def formula(step):
@@ -288,7 +295,7 @@ def _names(code):
 
 def _without_docstring(code):
     """Return a function's lines without its docstring; of a long one only its loops."""
-    text = inspect.getsource(code).replace("  # fmt: skip", "")
+    text = re.sub(r"  # (?:fmt: skip|noqa|type: ).*", "", inspect.getsource(code))
     lines = textwrap.dedent(text).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
     if not isinstance(function, ast.FunctionDef):
@@ -334,7 +341,8 @@ def markdown(row, folder, measured):
             names = {"source": tuple(map(str, range(A.nrows)))}
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
-        facts = {"weights": value(A)} if _weighted(row) else None
+        weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
+        facts = {**row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
         page = re.sub("<h1>(.*?)</h1>", back, page, count=1)
@@ -342,14 +350,23 @@ def markdown(row, folder, measured):
     return "\n".join(lines)
 
 
-def _weighted(row):
-    return row.graph in ("weighted", "FP32")
+def _weights(row, A):
+    """Return the weights of the small graph in words, each once, or an empty string."""
+    if kind_of(row) not in _WEIGHTED:
+        return ""
+    return value(A.select("triu").new() if A.is_symmetric else A)
 
 
 def _formulas(row, steps):
-    """Yield the statements of the loop, each once; without a loop all, or of many the products."""
-    found = {}
-    for step in _best(row, steps, lambda step: step.level >= 0):
+    """Yield the statements of the loop, each once; without a loop all, or of many the products.
+
+    A function that calls the loop of another one has its own statements, too.
+    """
+    found, code = {}, getattr(algorithms, row.name).__code__
+    loops = _best(row, steps, lambda step: step.level >= 0)
+    if all(step.code is not code for step in loops):
+        loops = [step for step in steps if step in loops or step.code is code]
+    for step in loops:
         found.setdefault((step.code, step.line), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
@@ -393,12 +410,13 @@ def _pictures(row, A, steps, folder, result, whole):
             *(f"`{name}={x}`" for name, x in row.options.items()),
         ]
     )
-    lengths = f"; the edges have the weights `{value(A)}`" * _weighted(row)
+    weights = _weights(row, A)
+    lengths = f"; the edges have the weights `{weights}`" * bool(weights)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
-    layout = drawing.Layout(steps)
-    graph = drawing.graph_of(layout, list(steps))
+    graph = drawing.graph_of(list(steps))
     chosen = _best(row, steps, _multiplies)
-    chosen = list({(step.formula, step.words): step for step in reversed(chosen)}.values())[::-1]
+    said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
+    chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
@@ -458,6 +476,7 @@ def _speed(row, measured):
     rows = measured[row.name]
     options = {one["options"] for one in rows}
     same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
+    same = re.sub(r"from (each of )?8", r"\g<0> sources", same)
     yield f"Median milliseconds of wall time{same}, each result verified:\n"
     index = "graph" if same else "graph,options"
     table = f"index={index} columns=system value=median_ms"

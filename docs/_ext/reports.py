@@ -94,7 +94,8 @@ def markdown(number, folder=FOLDER):
         found.append((experiment, measured, notes))
     counted = Counter(line for *_, notes in found for line in notes)
     tables = sum(bool(measured) for _, measured, _ in found)
-    of_column = re.compile(r"(?:GTEPS|ms|%)[^:]*: ")  # what the heading of a column means
+    # What the heading of a column means.
+    of_column = re.compile(r"(?:[GM]TEPS|ms|%|speed-up|energy|EDP)[^:]*: ")
     of_all = [x for x, k in counted.items() if k > 1 and (k == tables or of_column.match(x))]
     if of_paper:
         yield f"{_COLUMNS} Of several tables:\n" if of_all else f"{_COLUMNS}\n"

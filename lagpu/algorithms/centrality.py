@@ -288,7 +288,7 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 
 
 def center(A: Matrix, *, weight: bool = False) -> Vector:
-    """Return the vertices from which the farthest one is nearest.
+    """Return the vertices of the least eccentricity.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 
 
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
-    """Return the vertices from which the farthest one is farthest.
+    """Return the vertices of the largest eccentricity.
 
     Parameters
     ----------

@@ -266,11 +266,11 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
 
     Notes
     -----
-    Boruvka's algorithm on trees of pointers: O(log n) rounds of work O(n + m), after the host has
+    Borůvka's algorithm on trees of pointers: O(log n) rounds of work O(n + m), after the host has
     sorted the edges; memory 40 bytes an entry. A tree that is a star (all of its vertices point to
     the root) chooses its least edge outward, and its root points to the other end's parent from
     then on. Of two stars that choose one edge the lesser root stays. Other trees halve their depth.
-    Source: Boruvka 1926; Awerbuch and Shiloach 1987 (stars).
+    Source: Borůvka 1926; Awerbuch and Shiloach 1987 (stars).
 
     Examples
     --------

@@ -143,7 +143,7 @@ def target_of(frame: FrameType | None, source: str) -> str:
         return ""
     codes = (dis.opname[one] for one in frame.f_code.co_code[frame.f_lasti + 2 :: 2])
     after = next((name for name in codes if name not in ("CACHE", "EXTENDED_ARG")), "")
-    return "" if after in ("LOAD_ATTR", "LOAD_METHOD") else found[1]
+    return "" if after in ("LOAD_ATTR", "LOAD_METHOD") or found[1] == "_" else found[1]
 
 
 def named(

@@ -74,6 +74,7 @@ def test_a_weighted_page_gives_the_weights_and_draws_no_empty_product(tmp_path):
     page = page_of("sssp", tmp_path)
     assert "source 0; the edges have the weights `{(0, 1): 7, (0, 2): 2, " in page
     assert "weights `{" not in page_of("bfs_levels", tmp_path)
+    assert "weights `{(0, 1): 7, (0, 2): 2, " in page_of("minimum_spanning_forest", tmp_path)
     drawn = re.findall(r"\{figure\} (\S+)\n", page)
     assert drawn
     for file in drawn:
@@ -106,6 +107,18 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "vertices, 3 sampled sources, `seed=1`, " in page
     page = page_of("contraction", tmp_path)
     assert "P = selection(place)\nrows = P plus.second values\n" in page
+    assert "\nrows = D any.second A\nego = rows any.first D\n" in page_of("ego_graph", tmp_path)
+    assert "The result: `[1, 3, 5]`." in page_of("find_negative_cycle", tmp_path)
+    page_of("largest_component", tmp_path)
+    steps = (tmp_path / "largest_component-steps.html").read_text("utf-8")
+    assert "The graph of A; " in steps
+    assert "The graph of P; " not in steps
+    page = page_of("closeness_centrality", tmp_path)
+    assert "noqa" not in page
+    found = re.findall(r":alt: Step (\d+): (.*)", page)
+    assert len(found) == len({words for _, words in found}) > 1
+    assert found == sorted(found, key=lambda one: int(one[0]))
+    assert ", `k=4`:" in page_of("k_truss", tmp_path)
     page = page_of("triangle_centrality", tmp_path)
     assert '<div class="legend"><svg ' in page
     steps = (tmp_path / "triangle_centrality-steps.html").read_text("utf-8")
@@ -157,6 +170,7 @@ def test_a_statement_in_the_notation_of_the_docs():
 
 
 def test_docstrings_as_markdown():
+    assert pages.plain("see docs/design/bitmap.md.") == "see [bitmap](../design/bitmap.md)."
     assert pages.plain("``x`` of `bfs` and `A`") == "`x` of [`bfs`](bfs.md) and `A`"
     assert [pages.title(name) for name in ("bfs_levels", "pagerank")] == ["BFS levels", "PageRank"]
     summary, said = pages.sections(algorithms.bfs_levels)

@@ -60,6 +60,16 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     assert others == len(paper_of("002").experiments) - 1
 
 
+def test_what_holds_for_all_tables_stands_once_and_no_column_is_empty(reports, report, tmp_path):
+    (experiment,) = report["experiments"]
+    parts = [experiment, experiment | {"part": "figure 6"}]
+    (tmp_path / "x.json").write_text(json.dumps(report | {"experiments": parts}), "utf-8")
+    shown = "\n".join(reports.markdown("002", tmp_path))
+    assert shown.count("Each result was checked.") == 1
+    assert shown.index("Each result was checked.") < shown.index("### Figure 6")
+    assert "kernel ms |" not in shown  # the cpu has none
+
+
 @pytest.mark.parametrize("change", [{"quick": True}, {"paper": {"number": "003"}}])
 def test_quick_reports_and_those_of_other_papers_are_not_shown(reports, report, tmp_path, change):
     (tmp_path / "x.json").write_text(json.dumps(report | change), "utf-8")

@@ -558,7 +558,7 @@ def page_of_runs(
         name = shared.setdefault(element, f"p{len(shared)}")
         return f'<use href="#{name}"/>'
 
-    graph = graph_of(layout, every)
+    graph = graph_of(every)
 
     def section(step: Step) -> str:
         code = -1 if step.code is None else codes.index(step.code)
@@ -586,12 +586,12 @@ def page_of_runs(
     )  # fmt: skip
 
 
-def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
-    """Return the drawing of a square matrix: that of the products, or the first; or None."""
+def graph_of(steps: list[Step]) -> GraphDrawing | None:
+    """Return the drawing of the first square matrix, of those in products if there are any."""
     begin = steps[0].matrices if steps else {}
-    names = [layout.matrix] if layout.matrix in begin else begin
-    square = (x for x in names if begin[x].nrows == begin[x].ncols)
-    return next((GraphDrawing(x, steps) for x in square), None)
+    used = {step.product.matrix for step in steps if step.product is not None}
+    names = [x for x in begin if x in used] or begin
+    return next((GraphDrawing(x, steps) for x in names if len({*begin[x].shape}) == 1), None)
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:

@@ -268,6 +268,26 @@ def test_a_graph_shows_what_a_product_touches(A):
     assert '<div class="graph"></div>' in made
 
 
+def test_a_program_of_many_vectors_draws_those_that_are_there_and_the_graph_it_begins_with(A):
+    def many(A, count):
+        found, _ = {}, A.apply("one").new()
+        P = Vector.from_coo([0, 1], [1, 1], size=3, like=A).selection()
+        _ = semiring.plus_first(Vector.from_dense([1, 2, 3], like=A) @ P).new(name="first")
+        for k in range(count):
+            found[k] = Vector.from_dense([k, k, k], like=A, name=f"v{k}")
+            found[k] << found[k].apply("plus", right=1)
+        return found
+
+    def names(count):
+        page = page_of(lagpu.step(many, A, count), "many")
+        assert "the graph of A" in page
+        assert ">_</text>" not in page
+        return [len(re.findall(r">(?:\u25b6 )?v\d+</text>", s)) for s in sections(page)]
+
+    assert names(2) == [2] * 4
+    assert names(20) == [0, 0] + [1] * 20
+
+
 def test_labels_are_readable(page):
     for section in sections(page):
         assert min(map(float, re.findall(r'font-size="([\d.]+)"', section))) >= 14
