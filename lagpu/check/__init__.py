@@ -15,7 +15,7 @@ break it; `IndexOutOfBound` for a number that is not a vertex; and `DimensionMis
 argument does not fit the graph.
 
 On a grid each piece looks at the edges of its own part, and every process of the grid calls the
-checker, which says the same in all. No process collects the graph.
+checker, which says the same in all. No process collects the graph, but for betweenness.
 """
 
 import inspect
