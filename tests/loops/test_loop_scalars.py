@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from loop_names import loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
+from pass_texts import written_kernels
 from samples import sampled
 from scalar_loops import (
     PROGRAM,
@@ -45,7 +46,6 @@ from lagpu import (
     monoid,
 )
 from lagpu.backends.gpu.fused import emit
-from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.errors import EmptyObject
 
@@ -294,14 +294,7 @@ def test_a_scalar_as_ever(backend):
 @pytest.fixture
 def made(monkeypatch):
     """The kernels of generated loops that a test has written; none is kept from before."""
-    kernels = []
-    monkeypatch.setattr(run, "_programs", {})
-    monkeypatch.setattr(
-        text,
-        "from_source",
-        lambda *a, **how: kernels.append(from_source(*a, **how)) or kernels[-1],
-    )
-    return kernels
+    return written_kernels(monkeypatch)
 
 
 @pytest.mark.ci

@@ -5,15 +5,28 @@ import re
 
 def written_texts(monkeypatch):
     """The texts of kernels that are written from now on."""
+    return _written(monkeypatch, lambda text, kernel: text)
+
+
+def written_kernels(monkeypatch):
+    """The kernels of generated loops that are written from now on; none is kept from before."""
+    return _written(monkeypatch, lambda text, kernel: kernel)
+
+
+def _written(monkeypatch, chosen):
     from lagpu.backends.gpu.fused.program import run, text
     from lagpu.loops import loop
 
     found, inner = [], text.from_source
+
+    def recorded(source, *args, **macros):
+        kernel = inner(source, *args, **macros)
+        found.append(chosen(source, kernel))
+        return kernel
+
     monkeypatch.setattr(loop, "_known", {})
     monkeypatch.setattr(run, "_programs", {})
-    monkeypatch.setattr(
-        text, "from_source", lambda t, *a, **k: found.append(t) or inner(t, *a, **k)
-    )
+    monkeypatch.setattr(text, "from_source", recorded)
     return found
 
 

@@ -10,7 +10,7 @@ from drawn_loops import compare, load, pass_loops, start
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from nvrtc import nvrtc_compile
-from pass_texts import shape_of, written_texts
+from pass_texts import shape_of, written_kernels, written_texts
 from programs import TILED
 from strategies import for_all
 
@@ -189,13 +189,7 @@ def test_a_traced_loop_has_no_passes(backend, texts):
 def test_nvrtc_compiles_passes(backend, function, monkeypatch):
     if backend.name != "sim":
         pytest.skip("the kernels of sim are those of a GPU")
-    from lagpu.backends.gpu.fused.program import run, text
-    from lagpu.loops import loop as known
-
-    made, inner = [], text.from_source
-    monkeypatch.setattr(known, "_known", {})
-    monkeypatch.setattr(run, "_programs", {})
-    monkeypatch.setattr(text, "from_source", lambda *a, **k: made.append(inner(*a, **k)) or made[0])
+    made = written_kernels(monkeypatch)
     function(*start(backend, 33, 0, 4))
     assert nvrtc_compile(made[0], "sm_90")
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
+from pass_texts import written_kernels
 from pattern_loops import OUTSIDE, WITHIN, truss
 
 import lagpu
 from lagpu import INT64, Matrix, backends, generators
-from lagpu.backends.gpu.fused.program import text
-from lagpu.backends.gpu.kernels import from_source
 
 GRAPHS = ("symmetric", "directed", "star", "loops", "one")
 
@@ -86,10 +85,7 @@ def test_a_trace_has_a_row_for_each_statement(place):
 @pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_the_programs(arch, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        text, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
-    )
+    made = written_kernels(monkeypatch)
     for body in WITHIN:
         body(graph("directed", backends.get("sim")))
     assert len(made) == len(WITHIN)
