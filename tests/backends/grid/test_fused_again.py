@@ -201,10 +201,15 @@ def known(request):
 
 
 @pytest.mark.parametrize(
-    ("owner", "method"),
-    [(VectorStore, "spare_words"), (SimDevice, "run_together"), (Peers, "_reported")],
+    ("owner", "method", "error"),
+    [
+        (VectorStore, "spare_words", KeyboardInterrupt),
+        (VectorStore, "spare_words", MemoryError),
+        (SimDevice, "run_together", KeyboardInterrupt),
+        (SimDevice, "run_together", MemoryError),
+        (Peers, "_reported", KeyboardInterrupt),  # a host that waits for a report allocates nothing
+    ],
 )
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, known, monkeypatch):
     """At any place: each call of a method fails in turn."""
     search, want = known
