@@ -76,12 +76,11 @@ function faults(page) {
     const e = text.parentElement;
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
     if (e.closest("svg, math, .sig, .headerlink, script, style")) continue;
-    const code = e.closest("pre");
+    const code = e.closest("pre"), size = parseFloat(getComputedStyle(e).fontSize);
+    if (size < 9) faults.push(`small: ${text.nodeValue.trim()}`);
     if (code && !e.closest(".cell_input, [class*=highlight-]")) continue;
     if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
-    const size = parseFloat(getComputedStyle(e).fontSize);
-    if (size < 9 && !code) faults.push(`small: ${text.nodeValue.trim()}`);
     for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);

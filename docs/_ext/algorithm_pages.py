@@ -27,10 +27,10 @@ from lagpu.observe.step import drawing
 MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
-_LINES, _LONG = 80, 25  # of code
+_LINES, _FEWER = 80, 40  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
-_STATEMENTS, _PICTURES, _RECORDED = 16, 4, 100
+_STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
 _GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
     "too large": "more edges than are given to the other system",
@@ -41,6 +41,7 @@ _WHY = {  # a cell of a table has no number
     "components would take a search",
 }
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
+_PRODUCT = re.compile(r" \w+[._]\w+ ")
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
@@ -237,7 +238,8 @@ def code_of(row, steps):
     """Return the function and those that it calls in its file, and the algorithms that it calls.
 
     Of the functions that what is shown has called, those with most statements of loops and
-    products come first, their own and of what they call, as far as there is room.
+    products come first, their own and of what they call, as far as there is room: others than
+    these are on short pages.
     """
     function = getattr(algorithms, row.name)
     public, around, ran = function.__code__, sys.modules[function.__module__], set()
@@ -277,7 +279,7 @@ def code_of(row, steps):
         text = _without_docstring(code)
         lines = sum(map(len, map(str.splitlines, [*shown, text])))
         much = weight(name, code) >= min(_FEW, sum(counted.values()) / 20)
-        if much and lines <= _LINES:
+        if lines <= (_LINES if much else _FEWER):
             shown.append(text)
             left |= calls(code)
     used = {name for code in codes.values() for name in _names(code)}
@@ -294,22 +296,13 @@ def _names(code):
 
 
 def _without_docstring(code):
-    """Return a function's lines without its docstring; of a long one only its loops."""
+    """Return a function's lines without its docstring."""
     text = re.sub(r"  # (?:fmt: skip|noqa|type: ).*", "", inspect.getsource(code))
     lines = textwrap.dedent(text).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
-    if not isinstance(function, ast.FunctionDef):
-        return "\n".join(lines)
-    body = function.body[1:] if ast.get_docstring(function) else function.body
-    head = lines[: function.body[0].lineno - 1]
-    if len(lines) - body[0].lineno < _LONG:
-        return "\n".join([*head, *lines[body[0].lineno - 1 :]])
-    shown = [f"def {function.name}(...):", "    ..."]
-    for loop in (node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)):
-        inside = lines[loop.lineno - 1 : loop.end_lineno]
-        if any("<<" in line for line in inside) and not set(inside) <= set(shown):
-            shown += [*inside, f"{' ' * loop.col_offset}..."]
-    return "\n".join(shown if len(shown) > 2 else [*head, *lines[body[0].lineno - 1 :]])
+    if isinstance(function, ast.FunctionDef) and ast.get_docstring(function):
+        lines[function.body[0].lineno - 1 : function.body[1].lineno - 1] = []
+    return "\n".join(lines)
 
 
 # -------------------------------------------------------------------------------------- page
@@ -360,25 +353,47 @@ def _weights(row, A):
 def _formulas(row, steps):
     """Yield the statements of the loop, each once; without a loop all, or of many the products.
 
-    A function that calls the loop of another one has its own statements, too.
+    A function that calls the loop of another one has its own statements, too. One that has only
+    sums of what another one makes has no formula: its notes do.
     """
     found, code = {}, getattr(algorithms, row.name).__code__
     loops = _best(row, steps, lambda step: step.level >= 0)
+    its_own = [step for step in steps if step.code is code]
+    others = {*algorithms.__all__} - {row.name}
+    if steps and not any(
+        step.level >= 0
+        or (step in its_own and not step.formula.startswith("s <<"))
+        or (_PRODUCT.search(step.formula) and step.code and step.code.co_name not in others)
+        for step in loops
+    ):
+        return
     if all(step.code is not code for step in loops):
-        loops = [step for step in steps if step in loops or step.code is code]
+        loops = [step for step in steps if step in loops or step in its_own]
     for step in loops:
         found.setdefault((step.code, step.line), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
         if len(listed) > _STATEMENTS:
-            listed = [x for x in listed if re.search(r" \w+\.\w+ ", x)] or listed
+            listed = [x for x in listed if _PRODUCT.search(x)] or listed
         listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
-        text = "\n".join(listed)
+        codes = dict.fromkeys(step.code for step in loops if step.code)
+        chosen = [x for one in codes for x in _selections(one, "\n".join(listed))]
+        text = "\n".join([*dict.fromkeys(chosen), *listed])
         yield f"## Formula\n\n```text\n{text}\n```\n"
         signs = (r"[⟨¬]s\(", "s(v) is where v has entries"), (", r⟩", "r clears the rest")
+        signs += (("= selection", "selection(v) has an entry (v[j], j) for each entry j of v"),)
         said = ", ".join(words for sign, words in signs if re.search(sign, text))
         if said:
             yield f"The [notation](../notation.md): {said}.\n"
+
+
+def _selections(code, text):
+    """Yield the selections of a function that a text names and that are no statement in it."""
+    for left, right in re.findall(r"^ +([A-Z][A-Z, ]*) = (.*\))$", inspect.getsource(code), re.M):
+        of = re.findall(r"(\w+)\.selection\([^()]*\)(?:, |$)", right)
+        for name, v in zip(left.split(", "), of, strict=False):
+            if re.search(rf"\b{name}\b(?! =)", text) and f"\n{name} = " not in f"\n{text}":
+                yield f"{name} = selection({v})"
 
 
 def _code(row, steps):

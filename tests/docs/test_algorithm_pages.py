@@ -105,6 +105,11 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     page = page_of("betweenness_estimate", tmp_path)
     assert "def _sums(" in page
     assert "vertices, 3 sampled sources, `seed=1`, " in page
+    assert "def _reach_all(" in page_of("eccentricity", tmp_path)
+    assert "## Formula" not in page_of("modularity", tmp_path)
+    page = page_of("minimum_spanning_forest", tmp_path)
+    assert "\nL = selection(least)\ngrand = roots min.first P\ndeep = ne(grand" in page
+    assert "    R, C, S = begin.selection(nrows=n)" in page
     page = page_of("contraction", tmp_path)
     assert "P = selection(place)\nrows = P plus.second values\n" in page
     assert "\nrows = D any.second A\nego = rows any.first D\n" in page_of("ego_graph", tmp_path)

@@ -43,6 +43,7 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "<details><summary>More</summary><p style='font-size:5px'>hidden</p></details>"
         f"<pre style='width:9em;white-space:pre-wrap'><span class='line'>    {'call() ' * 9}\n"
         "</span></pre><div class='highlight'><pre>bare</pre></div>"
+        "<div class='cell_output'><pre style='font-size:5px'>printed</pre></div>"
         "<div style='height:31000px'></div>",
         "utf-8",
     )
@@ -61,6 +62,7 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "a label alone: needs",
         "small: x",
         "small: hidden",
+        "small: printed",
         "wraps to its left: call()",
         "no lines: bare",
     ):
