@@ -370,7 +370,8 @@ def _formulas(row, steps):
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
     for step in loops:
-        found.setdefault((step.code, step.line), formula(step))
+        output = step.output.split(" (")[0]  # a later vector of the name is numbered
+        found.setdefault((step.code, step.line, output), formula(step))
     if found:
         listed = list(dict.fromkeys(found.values()))
         if len(listed) > _STATEMENTS:

@@ -867,18 +867,17 @@ def _count(A: Matrix) -> int:
 
 def _of_each(A: Matrix) -> Vector:
     """Return the number of triangles of each vertex that has one."""
-    halves = _halves(A)
-    if halves is None:
-        count: Vector = _of_each_edge(A).reduce_columnwise("plus").new(name="count")
-        count << count.apply("floordiv", right=2)
-        return count
+    if (halves := _halves(A)) is None:
+        each: Vector = _of_each_edge(A).reduce_columnwise("plus").new(name="each")
+        each << each.apply("floordiv", right=2)
+        return each
     L, U = halves
     C = semiring.plus_pair(L.T @ L).new(INT64, mask=U.S, name="C")
     D = semiring.plus_pair(L.T @ U).new(INT64, mask=U.S, name="D")
-    count = C.reduce_rowwise("plus").new(name="count")
-    count(accum=binary.plus) << C.reduce_columnwise("plus")
-    count(accum=binary.plus) << D.reduce_columnwise("plus")
-    return count
+    each = C.reduce_rowwise("plus").new(name="each")
+    each(accum=binary.plus) << C.reduce_columnwise("plus")
+    each(accum=binary.plus) << D.reduce_columnwise("plus")
+    return each
 
 
 def _ordered_pairs(A: Matrix) -> Vector:

@@ -229,8 +229,9 @@ class _Paged:
             page = text(self._page("Steps"))
         except (LimitExceeded, InvalidValue) as error:
             return f"<p>{text(error)}</p>"
-        look = "width:100%;height:56rem;border:1px solid #d8dee5"
-        return f'<iframe title="steps" style="{look}" srcdoc="{page}"></iframe>'
+        look = 'style="width:100%;height:56rem;border:1px solid #d8dee5"'
+        fit = "this.style.height=this.contentDocument.documentElement.scrollHeight+2+'px'"
+        return f'<iframe title="steps" {look} onload="{fit}" srcdoc="{page}"></iframe>'
 
 
 class Explored(_Paged):

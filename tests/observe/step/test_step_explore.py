@@ -71,7 +71,9 @@ def test_the_page_shows_the_first_run_and_offers_the_values(found):
     assert re.findall("<label>([^ ]*) <select>", choices) == ["source", "semiring", "mask"]
     assert "<option>~levels.S</option><option>levels.S</option>" in choices
     assert repr(found) == "Explored(source, semiring, mask: 12 combinations)"
-    assert found._repr_html_().startswith("<iframe")
+    frame = found._repr_html_()
+    assert frame.startswith("<iframe")
+    assert ' onload="this.style.height=' in frame.split(" srcdoc=")[0]  # shows all of the page
 
 
 def test_a_page_of_one_run_offers_nothing(A):
