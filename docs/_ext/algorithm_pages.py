@@ -370,8 +370,9 @@ def _formulas(row, steps):
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
     for step in loops:
-        output = step.output.split(" (")[0]  # a later vector of the name is numbered
-        found.setdefault((step.code, step.line, output), formula(step))
+        text = formula(step)
+        without_numbers = re.sub(r" \(\w+\)|-?\d[\d.e+-]*|inf", "", text)  # of an iteration
+        found.setdefault((step.code, step.line, without_numbers), text)
     if found:
         listed = list(dict.fromkeys(found.values()))
         if len(listed) > _STATEMENTS:

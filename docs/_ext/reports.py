@@ -24,6 +24,7 @@ _COLUMNS = (
 _PROVED = "Each result was checked."
 
 # What a page has no room for; the origin of a graph stands beside its name.
+_QUICK = "A quick run: "
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
 _OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
@@ -90,6 +91,7 @@ def markdown(number, folder=FOLDER):
             x.replace("; of another size, by --graph", "; here in another size")
             for _, part in measured
             for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
+            if not x.startswith(_QUICK)
         )
         found.append((experiment, measured, notes))
     counted = Counter(line for *_, notes in found for line in notes)
@@ -146,7 +148,9 @@ def _part(report, experiment, command):
     when = f"{report['date'][:10]}, {commit}"
     theirs = f"; the paper on {experiment['measured_on']}" if experiment["measured_on"] else ""
     file = f"docs/benchmarks/papers/{report['file']}"
-    yield f"{command} on {_plain(device)}, {when}{theirs}; `{file}`.\n"
+    lines = lines_of(experiment | {"says": [], "notes": []})
+    roots = "".join(x.replace(_QUICK, "; ")[:-1] for x in lines if x.startswith(_QUICK))
+    yield f"{command} on {_plain(device)}, {when}{theirs}{roots}; `{file}`.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
     same = any(name.startswith("GTEPS (") for name in columns)
     left_out = {*_LEFT_OUT, "GTEPS"} if same else _LEFT_OUT

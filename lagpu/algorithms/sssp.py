@@ -416,14 +416,14 @@ def floyd_warshall(A: Matrix) -> Matrix:
     inputs.require_square(A)
     A = lengths_of(A, "floyd_warshall")
     kind = FP64 if A.dtype.is_float else INT64
-    least = A.reduce("min").new().value
-    if least is not None and least < 0:
+    if (A.reduce("min").new().value or 0) < 0:
         bellman_ford(A, list(range(A.nrows)))  # raises if there is a negative cycle
     each = np.arange(A.nrows)
     D = Matrix.from_coo(each, each, 0, kind, nrows=A.nrows, ncols=A.nrows, like=A, name="D")
     D(accum=binary.min) << A
     for k in range(A.nrows):
-        D(accum=binary.min) << D[:, k].new().outer(D[k, :].new(), "plus")
+        column, row = D[:, k].new(name="column"), D[k, :].new(name="row")
+        D(accum=binary.min) << column.outer(row, "plus")
     return D
 
 

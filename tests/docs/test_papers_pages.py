@@ -50,7 +50,8 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     assert f"| roadNet-PA: road:6:2\\* | {rows[0]['variant']} |" in table
     assert "Each result was checked." in table
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
-    assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
+    assert f"{report['date'][:10]}, {commit}; the paper on one P100; 1 roots a graph inst" in table
+    assert "A quick run" not in shown  # which one of several
     assert "`docs/benchmarks/papers/any-name.json`." in table
     assert table.count("\n- Undecided: MGBC over OPT-OFF") == 2
     assert "`--graph NAME=FILE` reads the paper's graph" in table
