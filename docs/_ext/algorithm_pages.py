@@ -335,7 +335,8 @@ def markdown(row, folder, measured):
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
         weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
-        facts = {**row.options, **weights}
+        given = {x: _FACTS[x] for x in row.given if x in _FACTS and x not in (*names, *_GIVEN)}
+        facts = {**given, **row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
         page = re.sub("<h1>(.*?)</h1>", back, page, count=1)

@@ -230,8 +230,8 @@ def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False
     B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
     require_finite(B, "laplacian_matrix")
     sums = B.reduce_rowwise("plus").new(name="sums")
-    L: Matrix = B.apply("ainv").new(name="laplacian")
-    L(accum=binary.plus) << sums.diag()
+    L: Matrix = B.apply("ainv").new(name="L")
+    L(accum=binary.plus) << sums.diag(name="D")
     if not normalized:
         return L
     if (sums.reduce("min").new().value or 0) < 0:

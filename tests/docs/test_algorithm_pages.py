@@ -124,6 +124,10 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert len(found) == len({words for _, words in found}) > 1
     assert found == sorted(found, key=lambda one: int(one[0]))
     assert ", `k=4`:" in page_of("k_truss", tmp_path)
+    page_of("shortest_path", tmp_path)
+    assert "target 5" in (tmp_path / "shortest_path-steps.html").read_text("utf-8")
+    assert "\nshare plus= plus(ones')\n" in page_of("degree_centrality", tmp_path)
+    assert "\nD min= plus outer(column, row)\n" in page_of("floyd_warshall", tmp_path)
     page = page_of("triangle_centrality", tmp_path)
     assert '<div class="legend"><svg ' in page
     steps = (tmp_path / "triangle_centrality-steps.html").read_text("utf-8")

@@ -87,7 +87,8 @@ def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     shown = [*reports.markdown("002", tmp_path)]
     assert "- missing: a\\*b\\|c by `--only`" in shown
     assert reports._plain("% of x") == "\\% of x"
-    assert any("commit 0123456; `docs/benchmarks/papers/x.json`.\n" in line for line in shown)
+    assert any("commit 0123456; 1 roots a graph instead" in line for line in shown)
+    assert any("; `docs/benchmarks/papers/x.json`.\n" in line for line in shown)
     assert any(": graph.mtx" in line for line in shown)
     assert "folder" not in "".join(shown)
 
