@@ -99,7 +99,9 @@ class Translator(HTML5Translator):
     """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
     option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
-    words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
+    words_and_spaces = re.compile(
+        r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n"
+    )
 
     def visit_entry(self, node):
         begin = len(self.body)
