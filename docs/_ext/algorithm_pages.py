@@ -27,7 +27,7 @@ from lagpu.observe.step import drawing
 MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
-_LINES, _FEWER = 80, 40  # of code: of what helps much, and of the rest
+_LINES, _FEWER = 100, 40  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
@@ -284,7 +284,10 @@ def code_of(row, steps):
             left |= calls(code)
     used = {name for code in codes.values() for name in _names(code)}
     called = {getattr(getattr(around, name, None), "__name__", name) for name in used}
-    return "\n\n".join(shown), called & {*algorithms.__all__}
+    text = "\n\n".join(shown)
+    numbers = re.findall(r"^_?[A-Z][A-Z_]* = \d.*\n", inspect.getsource(around), re.M)
+    numbers = [line for line in numbers if re.search(rf"\b{line.split()[0]}\b", text)]
+    return "".join([*numbers, *"\n" * bool(numbers), text]), called & {*algorithms.__all__}
 
 
 def _names(code):

@@ -39,7 +39,8 @@ def test_a_page_has_all_parts(name, tmp_path):
     heads = re.findall("^## (.*)", page, re.M)
     assert heads == ["Formula", "Code", "Steps", "Method and cost", "Speed", "Exercises"]
     code = re.search(r"```python\n(.*?)```", page, re.S)[1]
-    assert code.startswith(f"def {name}(")
+    assert re.match(rf"(_[A-Z]+ = \d.*\n)*\n?def {name}\(", code)
+    assert ("_SHORT = " in code) == ("_SHORT:" in code)
     assert '"""' not in code
     drawn = re.findall(r":::\{figure\} (\S+)\n:alt: (.*)\n", page)
     assert 1 <= len(drawn) <= 4
@@ -56,7 +57,7 @@ def test_a_page_has_all_parts(name, tmp_path):
 def test_a_page_shows_a_function_once(name, tmp_path):
     """Not again for a generator expression or a function inside."""
     code = re.search(r"```python\n(.*?)```", page_of(name, tmp_path), re.S)[1]
-    assert re.search(rf"^def {name}\(", code)
+    assert re.search(rf"^def {name}\(", code, re.M)
     named = re.findall(r"def (\w+)", code)
     assert len(named) == len(set(named))
 
