@@ -27,7 +27,7 @@ from lagpu.observe.step import drawing
 MEASURED = "h200-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
-_LINES, _FEWER = 100, 40  # of code: of what helps much, and of the rest
+_LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
@@ -422,6 +422,11 @@ def _multiplies(step):
     return step.product is not None and step.before[step.product.vector].nvals > 0
 
 
+def _of_vertices(step, A):
+    """Whether a step writes a vector of the vertices, if it writes a vector."""
+    return step.output not in step.vectors or step.vectors[step.output].size == A.nrows
+
+
 def _pictures(row, A, steps, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
@@ -435,7 +440,7 @@ def _pictures(row, A, steps, folder, result, whole):
     lengths = f"; the edges have the weights `{weights}`" * bool(weights)
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     graph = drawing.graph_of(list(steps))
-    chosen = _best(row, steps, _multiplies)
+    chosen = _best(row, steps, lambda step: _multiplies(step) and _of_vertices(step, A))
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
@@ -512,7 +517,7 @@ def _exercises(row, steps, result):
     products = [
         step
         for step in _best(row, steps, lambda step: step.product is not None)
-        if step.product is not None
+        if step.product is not None and re.search(r"\b(A|edges)\b", step.formula)
         if step.output in step.before
         and not step.vectors[step.output].same_as(step.before[step.output])
     ]
