@@ -77,7 +77,7 @@ function faults(page) {
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
     if (e.closest("svg, math, .sig, .headerlink, script, style")) continue;
     const code = e.closest("pre"), size = parseFloat(getComputedStyle(e).fontSize);
-    if (size < 9) faults.push(`small: ${text.nodeValue.trim()}`);
+    if (size < (code ? 8 : 9)) faults.push(`small: ${text.nodeValue.trim()}`);
     if (code && !e.closest(".cell_input, [class*=highlight-]")) continue;
     if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
