@@ -633,9 +633,11 @@ def _all_bits(dtype: DType) -> Any:
     return ~dtype.numpy.type(0)
 
 
-# The identity and the end of a monoid on bits, in C++.
-_BOR, _BAND = ("Z(0)", "z == Z(~Z(0))"), ("Z(~Z(0))", "z == Z(0)")
-_BXOR, _BXNOR = ("Z(0)", "false"), ("Z(~Z(0))", "false")
+#: These numbers of a type ``Z`` in C++.
+IN_CUDA: dict[Any, str] = {
+    _zero: "Z(0)", _one: "Z(1)", _all_bits: "Z(~Z(0))",
+    _largest: "Limits<Z>::largest()", _smallest: "Limits<Z>::smallest()",
+}  # fmt: skip
 
 
 def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
@@ -668,10 +670,10 @@ class MonoidTable(Table[Monoid]):
     lxor = Monoid("lxor", binary.lxor, _zero)
     lxnor = Monoid("lxnor", binary.lxnor, _one)
     eq = Monoid("eq", binary.lxnor, _one)
-    bor = Monoid("bor", binary.bor, _zero, terminal=_all_bits, idempotent=True, cuda=_BOR)
-    band = Monoid("band", binary.band, _all_bits, terminal=_zero, idempotent=True, cuda=_BAND)
-    bxor = Monoid("bxor", binary.bxor, _zero, cuda=_BXOR)
-    bxnor = Monoid("bxnor", binary.bxnor, _all_bits, cuda=_BXNOR)
+    bor = Monoid("bor", binary.bor, _zero, terminal=_all_bits, idempotent=True)
+    band = Monoid("band", binary.band, _all_bits, terminal=_zero, idempotent=True)
+    bxor = Monoid("bxor", binary.bxor, _zero)
+    bxnor = Monoid("bxnor", binary.bxnor, _all_bits)
 
     def register_new(
         self, name: str, binaryop: Any, identity: Any, *, terminal: Any = None, **lazy: Any

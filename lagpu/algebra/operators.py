@@ -373,9 +373,6 @@ class Monoid(_Algebra):
     #: Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     idempotent: bool = False
     registered: bool = False  #: Whether a user registered the monoid.
-    #: The identity, and whether `z` is terminal, as C++ expressions in the type `Z`, of a monoid
-    #: whose operator has the text of its functor; for a user's they follow from the values.
-    cuda: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Let the operator know its monoid; a user's changes no operator of lagpu."""

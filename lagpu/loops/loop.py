@@ -16,7 +16,7 @@ from lagpu import operations as ops
 from lagpu.backends.match import holds
 from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
-from lagpu.core import recorder as recording
+from lagpu.core import recorder as core_recorder
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
@@ -195,7 +195,7 @@ def _run(backend: Backend, statements: Statements, depth: int) -> None:
     for s in statements:
         now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
-            recording.run_statement(backend, now)
+            core_recorder.run_statement(backend, now)
 
 
 # ---- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
@@ -566,7 +566,7 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     return True
 
 
-_UNOBSERVED = recording.Observer()
+_UNOBSERVED = core_recorder.Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
@@ -644,7 +644,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
         exec(found.code, frame.f_globals, local)
 
 
-recording.ending.append(end_while)
+core_recorder.ending.append(end_while)
 
 
 # ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

@@ -126,7 +126,7 @@ class CheckedLaunch:
         self.varying = (*[name for name in kernel.names if name not in named], *each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
-        (self.device.observer or self.device).prepared(self, new)
+        (self.device.observer or self.device).run_prepared(self, new)
 
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
@@ -156,7 +156,7 @@ class Device(Protocol):
     Its classes define `run`, ``_compiled``, ``_from_host``, ``_to_host``, ``_read`` and
     ``_wait_for``, which no observer sees, and all methods below that do nothing; some others are
     those of a device whose launches have ended when they return. An observer has methods of these
-    names, but for ``_compiled``, and ``prepared``, which are called in their place.
+    names, but for ``_compiled``, and ``run_prepared``, which are called in their place.
     """
 
     name: str  #: ``"cuda:0"`` or ``"sim"``.
@@ -255,7 +255,7 @@ class Device(Protocol):
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; no observer sees it."""
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         launch.run(new)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
@@ -723,12 +723,12 @@ class DeviceObserver:
         return found
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
-        inner = self._inner
-        self._launched(kernel, lambda: inner.run(kernel, threads, args, how), lambda: args)
+        run = self._inner.run
+        self._launched(kernel, lambda: run(kernel, threads, args, how), lambda: args)
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        inner = self._inner
-        self._launched(launch.kernel, lambda: inner.prepared(launch, new), lambda: launch.all(new))
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        run = self._inner.run_prepared
+        self._launched(launch.kernel, lambda: run(launch, new), lambda: launch.all(new))
 
     def _launched(
         self, kernel: Kernel, work: Callable[[], None], args: Callable[[], tuple[Any, ...]]
@@ -788,14 +788,14 @@ class DeviceObserver:
 
 
 class _TimerEnds(DeviceObserver):
-    """Ends a timer behind each launch that was prepared; the last end counts."""
+    """Ends a timer after each prepared launch; the last end counts."""
 
     def __init__(self, device: Any, timer: Timer) -> None:
         super().__init__(device, {})
         self._timer = timer
         self.launched = False
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        super().prepared(launch, new)
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        super().run_prepared(launch, new)
         self.launched = True
         self._timer.__exit__(None, None, None)
