@@ -125,13 +125,13 @@ def _pow(x: Any, y: Any) -> Any:
 
 
 def _remainder(x: float, y: float) -> float:
-    """Return what IEEE's remainder leaves, of the nearest multiple."""
+    """Return the remainder of IEEE 754: the difference to the nearest multiple."""
     defined = x == x and y == y and not math.isinf(x) and y != 0
     return math.remainder(x, y) if defined else math.nan
 
 
 def _on_bit(change: Callable[[Any, Any], Any], *, keeps: bool = True) -> Callable[[Any, Any], Any]:
-    """Return what changes bit y of x, 1 .. bits; of another y it returns x, or 0."""
+    """Return a function that changes bit y of x, 1 .. bits; for another y it returns x, or 0."""
 
     def changed(x: Any, y: Any) -> Any:
         x = np.asarray(x)

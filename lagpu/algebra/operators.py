@@ -754,7 +754,7 @@ class Table(Namespace, Generic[Row]):
 
 # ---- copies and pickles of operators
 def _as_named(op: Any) -> tuple[Any, ...]:
-    """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
+    """Return the parts of ``op.__reduce__``: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
     own = table._rows.get(op.name, table._paths.get(op.name))
     dtype = None if own is op else op.dtype

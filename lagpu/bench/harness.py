@@ -65,7 +65,7 @@ def devices_of(backend: Backend) -> list[Any]:
 
 
 def hardware_of(backend: Backend) -> dict[str, str]:
-    """Return what computes: the first device and how many there are, or the number of threads."""
+    """Describe the hardware: the first device and how many there are, or the number of threads."""
     devices = devices_of(backend)
     threads = parts_of(backend).homes[0].capabilities.threads
     found: dict[str, str] = devices[0].describe() if devices else {}

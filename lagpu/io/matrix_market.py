@@ -84,7 +84,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
-    """Return what the first lines of a file say."""
+    """Return the facts in the first lines of a file."""
     end = data.find(b"\n")
     banner = data[:end]
     words = banner.decode("utf-8", "replace").lower().split()

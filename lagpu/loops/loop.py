@@ -106,7 +106,7 @@ class KnownLoop:
         return handles if len({*map(id, handles)}) == len(handles) else None
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
-        """Return what a name means that is none of the variables with a value."""
+        """Return the meaning of a name that is not a variable with a value."""
         if name in local or (name in self._own and purity.is_unbound(name, self._code, local)):
             return self  # which no name means
         return lookup(name, local, outer)

@@ -254,7 +254,7 @@ def _is_node(G: Any, x: Any) -> bool:
 
 
 def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
-    """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
+    """Return where NetworkX' own function may stop before it has seen the whole graph, or ""."""
     for bound in ("cutoff", "depth_limit", "distance"):
         if given.get(bound) not in (None, math.inf):
             return f"at its {bound}"

@@ -494,7 +494,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
 def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:
-    """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
+    """Return the first arguments of a call, (output, mask, accumulator), and its descriptor."""
     mask, structure = NULL, True
     if desc.mask is not None:
         mask, structure = workarounds.mask_handle(desc)

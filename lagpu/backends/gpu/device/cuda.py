@@ -425,7 +425,7 @@ class CudaDevice(Device):
         return fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
-        """Return what goes into the slots of a launch: arrays, and numbers of the exact type.
+        """Return the values for the slots of a launch: arrays, and numbers of the exact type.
 
         A launch takes microseconds, and a fused search has some fifty arguments: if their types
         passed before, only arrays are checked again.
@@ -531,7 +531,7 @@ class CudaDevice(Device):
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return what the driver has free and CuPy's pool holds unused, within the pool's limit."""
+        """Return the free bytes of the driver and of CuPy's pool, within the pool's limit."""
         pool = self.xp.get_default_memory_pool()
         free, _ = self._device.mem_info
         free += pool.total_bytes()

@@ -274,7 +274,7 @@ class Device(Protocol):
         return fresh
 
     def _function(self, kernel: Kernel) -> Any:
-        """Return what runs a kernel, compiled and loaded once."""
+        """Return the compiled kernel, loaded once."""
         known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
@@ -287,7 +287,7 @@ class Device(Protocol):
         return known
 
     def compile_beside(self, kernel: Kernel) -> Callable[[], bool | None]:
-        """Begin to compile a kernel into the cache; return what `beside` does."""
+        """Begin to compile a kernel into the cache; return a function as `beside` does."""
         if kernel in self._functions:
             return lambda: True
         return beside(*self._building(kernel))
@@ -317,9 +317,9 @@ class Device(Protocol):
             self.stop[1][0] = 0
 
     def let_run(self) -> None:
-        """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
+        """Let the host go on while a loop that looks at `stop` runs; call it before the launch.
 
-        At an interrupt the next wait for the device, or the end of the program, ends the loop.
+        After an interrupt the host ends the loop when it next waits for the device, or exits.
         """
         self.rearm()
         if not self._ends_loops:
@@ -345,7 +345,7 @@ class Device(Protocol):
             self.lasting = False
 
     def mark(self) -> Callable[[], bool]:
-        """Return what says, without a wait, whether all that was given so far has been done."""
+        """Return a function that says, without a wait, whether all work so far is done."""
         return lambda: True
 
     @property
@@ -422,10 +422,10 @@ class Device(Protocol):
         return self.xp.cumsum(counts, dtype=np.int64)
 
     def compressed_faults(self, ptr: Array, idx: Array) -> list[int]:
-        """Return what is wrong with compressed arrays of INT32 or INT64.
+        """Return the faults of compressed arrays of INT32 or INT64, as four numbers.
 
-        That is how many faults the pointer has, the least index, or 0 if that is less, the largest
-        index plus one, and how many indices do not rise, if the pointer is right.
+        They are the number of faults of the pointer, the least index or 0 if that is less, the
+        largest index plus one, and how many indices do not rise, if the pointer is right.
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1

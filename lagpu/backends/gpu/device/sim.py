@@ -181,7 +181,7 @@ class SimDevice(Device):
         return free if self._limit is None else max(min(free, self._limit - self.used_bytes()), 0)
 
     def pooled_bytes(self) -> int:
-        """Return what is taken to be free without a look: that takes a millisecond."""
+        """Return the bytes that are assumed to be free: to measure them takes a millisecond."""
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:

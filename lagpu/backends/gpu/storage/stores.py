@@ -539,7 +539,7 @@ class VectorStore:
         return self._nvals
 
     def pending_count(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
-        """Return what returns the number of entries there are now, by `read`; only that waits."""
+        """Return a function that reads the present number of entries by `read`; only that waits."""
         if self._nvals is None and self._count is None:
             self._start_count()
         device, known, count = self.device, self._nvals, self._count
@@ -640,7 +640,7 @@ class VectorStore:
         return self.words, self.values, self.number
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
-        """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
+        """Return what `readable` does by the names of kernels: ``words``, ``values``, ``iso``."""
         words, values, number = self.readable()
         return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
 

@@ -194,7 +194,7 @@ def index_types(A: stores.CscMatrix, prefix: str = "") -> dict[str, str]:
 
 
 def index_ctype(indices: Array) -> str:
-    """Return what kernels call the type of an index array."""
+    """Return the type of an index array as kernels name it."""
     return "i32" if indices.dtype == np.int32 else "i64"
 
 
