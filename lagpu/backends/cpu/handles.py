@@ -89,7 +89,7 @@ class Box:
     #: A matrix' rows as SciPy's csgraph reads them, by whether they are of it or its transpose.
     graphs: Mapping[bool, Any] = MappingProxyType({})
     long = False  #: Whether a loop with the matrix has been run by csgraph.
-    search: Any = None  #: What the product that made a vector leaves for the next choice.
+    stats: Any = None  #: `ProductStats` of the product that made a vector, for the next choice.
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
@@ -102,7 +102,7 @@ class Box:
         """Take over the object of another box, of the same type and shape."""
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
         self.symmetric = self.has_hub = self.mask_copy = None
-        self.counts = self.transposed = self.search = None
+        self.counts = self.transposed = self.stats = None
         self.graphs, self.long = MappingProxyType({}), False
 
     @property
