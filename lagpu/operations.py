@@ -58,7 +58,7 @@ def _side(x: Any) -> Any:
 class Counter:
     """The counter of a loop whose body is being recorded, or what is computed with it.
 
-    It stands for its value in every iteration, by the `formula`; `first` is that in iteration
+    It is the value in every iteration, by the `formula`; `first` is that in iteration
     `start`, where the recording begins.
     """
 

@@ -624,7 +624,7 @@ class Path:
 class Parameterized:
     """Operators of one kind that a function makes of its parameters: ``plus_x(10)``.
 
-    Where an operator belongs it stands for the one of the default parameters.
+    Used as an operator, it is the one of the default parameters.
     """
 
     is_positional = is_idempotent = False

@@ -182,7 +182,7 @@ class Clock:
         return (time.perf_counter() - begin) * 1e3, result
 
     def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
-        """Run a search once behind a kernel that waits; return its milliseconds on the device."""
+        """Run a search once after a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         for device in self._devices:
             with device.alone():

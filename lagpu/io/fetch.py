@@ -49,7 +49,7 @@ def fetch(
     FileMissing
         If the folder has no such file, or the server has none.
     InvalidValue
-        If there is no folder, no such address or no answer, or a name stands for several files.
+        If there is no folder, no such address or no answer, or a name is that of several files.
     FileFormatError
         If the file has another checksum; a download is then not kept.
 

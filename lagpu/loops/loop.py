@@ -30,7 +30,7 @@ from lagpu.operations import Statement, Statements
 T = TypeVar("T")
 
 
-class Counted:
+class CounterName:
     """The counter's name in the author's namespace, and how its last value is kept there."""
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
@@ -294,8 +294,8 @@ def loop(
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
-def _counted(body: LoopBody, frame: FrameType) -> Counted | None:
-    return Counted(body.counter, frame.f_globals) if body.counter else None
+def _counted(body: LoopBody, frame: FrameType) -> CounterName | None:
+    return CounterName(body.counter, frame.f_globals) if body.counter else None
 
 
 def _patience(
@@ -448,7 +448,7 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 def _record_and_run(
     backend: Backend, until: _Until, body: LoopBody, fuse: bool,
-    counted: Counted | None, learn: Callable[[list[Statement]], None], done: int = 0,
+    counted: CounterName | None, learn: Callable[[list[Statement]], None], done: int = 0,
 ) -> Iterator[Any]:  # fmt: skip
     """Record the body once and run all but the first `done` iterations from it, or iterate."""
     if until.is_over:
@@ -486,7 +486,7 @@ def _record_and_run(
 
 def _run_record(
     recorder: Recorder, until: _Until, body: LoopBody,
-    fuse: bool, counted: Counted | None, done: int,
+    fuse: bool, counted: CounterName | None, done: int,
 ) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
@@ -514,7 +514,7 @@ def _why_incomplete(recorder: Recorder) -> str:
     return "a line of the body writes nothing"
 
 
-def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None = None) -> bool:
+def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | None = None) -> bool:
     """Run what is left of a recorded loop or sweep as one program; False if it is rejected."""
     backend = recorder.backend
     _fetch_scalars(recorder.statements, backend.device)
@@ -570,7 +570,7 @@ _UNOBSERVED = core_recorder.Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    def counted() -> Iterator[int]:
+    def turns() -> Iterator[int]:
         empty, unchanged, times, _ = until
         turn = done
         while turn != times and (empty is None or empty.nvals):
@@ -580,7 +580,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
             if until.is_left(before):
                 return
 
-    return _observed(counted(), done)
+    return _observed(turns(), done)
 
 
 def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
@@ -644,7 +644,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
         exec(found.code, frame.f_globals, local)
 
 
-core_recorder.ending.append(end_while)
+core_recorder.loop_enders.append(end_while)
 
 
 # ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

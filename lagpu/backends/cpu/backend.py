@@ -162,7 +162,7 @@ class CpuBackend:
         A, u, product = operation.matrix, operation.operand, operation.product
         statements.require_no_choice(product, has_policies=True)
         if u.kind == "Matrix":
-            return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+            return ["SuiteSparse:GraphBLAS chooses its own method and does not report it"]
         plan = statements.choose(A, u, product)
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", statements.memory_of(A)]

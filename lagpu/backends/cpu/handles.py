@@ -63,7 +63,7 @@ def named_error(_backend: Any, error: Exception, method: str) -> errors.LagpuErr
 
 
 def _run_alone() -> None:
-    """Let GraphBLAS use one thread in a forked process: OpenMP's others have stayed behind."""
+    """Let GraphBLAS use one thread in a forked process: OpenMP's others are in the parent."""
     LOCK.release()
     gb.ss.config["nthreads"] = 1
 
@@ -189,7 +189,7 @@ def allowed_threads() -> int:
 #: less work than waiting for a thread where other programs are busy (docs/design/cpu.md).
 CHUNK = 1 << 20
 _ALLOWED = ffi.new("int32_t*")
-_ENGAGED: list[Any] = []  # contexts of `by_threads`, behind the lock
+_ENGAGED: list[Any] = []  # contexts of `by_threads`, used under the lock
 
 
 @functools.cache
@@ -210,7 +210,7 @@ def count_entries(x: Box) -> int:
     return int(COUNT[0])
 
 
-COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
+COUNT = ffi.new("GrB_Index*")  # used under the lock, as every call
 
 
 def finish(x: Box) -> None:
@@ -231,7 +231,7 @@ def usual_forms(v: Box) -> int:
 
 @functools.cache
 def place_for(dtype: DType) -> Any:
-    """Return memory for one C number of a type, used behind the lock."""
+    """Return memory for one C number of a type, used under the lock."""
     return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
 
 

@@ -310,7 +310,7 @@ class CudaDevice(Device):
         ready.launch(grid, ready.pack, ready.pointers, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
-        """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
+        """Run a cooperative launch on each of several GPUs, one after the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
         kernel waits for those of the others.
@@ -336,7 +336,7 @@ class CudaDevice(Device):
                     self.xp.cuda.get_current_stream().wait_event(stream.record())
 
     def beside(self) -> Any:
-        """Return a stream, behind the current one, for a launch that others wait for, or None."""
+        """Return a stream after the current one, for a launch that others wait for, or None."""
         if self.share == 1:
             return None
         if self._beside is None:

@@ -187,7 +187,7 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
 
 def _asked_for(A: CscMatrix, product: Product) -> Plan:
     """Return the plan of the kernel that the author has named."""
-    plan = named(str(product.kernel), "asked for")
+    plan = plan_of(str(product.kernel), "asked for")
     name = plan.kernel
     if STRATEGIES[name].needs_form and not (
         _is_there(A, product, plan.direction) or may_make_csr(A)
@@ -200,7 +200,7 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
     return plan
 
 
-def named(kernel: str, why: Any) -> Plan:
+def plan_of(kernel: str, why: Any) -> Plan:
     """Return the plan of a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
     name, colon, variant = kernel.partition(":")
     strategy = STRATEGIES.get(name)
@@ -322,7 +322,7 @@ def _hiragushi(x: Numbers, alpha: float, beta: float, push: str, pull: str) -> P
     """As `_by_edges`, with these kernels."""
     plan = _by_edges(x, alpha, beta)
     kernel = f"{plan.direction}_{push if plan.direction == 'push' else pull}"
-    return plan if kernel == plan.kernel else named(kernel, plan.why)
+    return plan if kernel == plan.kernel else plan_of(kernel, plan.why)
 
 
 def _bfs2d(x: Numbers, ratio: float) -> Plan:
