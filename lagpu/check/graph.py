@@ -572,7 +572,7 @@ class Proof:
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
-        """Return with how many others an edge joins each vertex, (n,); both ways if directed."""
+        """Return how many others edges join to each vertex, (n,); both ways if directed."""
         # ``of(own, other)`` says which edges count; self-loops never do.
 
         def counted(e: Edges) -> Array:
@@ -615,7 +615,7 @@ def weighted(A: Any) -> Slices:
 
 
 def _parts_of(A: Any) -> Any:
-    """Return what a grid does piece by piece, if it has the graph."""
+    """Return the `Parts` of the grid that has the graph, or None."""
     return A.backend.capabilities.parts if isinstance(A, Matrix) else None
 
 

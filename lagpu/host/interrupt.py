@@ -76,7 +76,7 @@ def is_command() -> bool:
 
 
 class uninterrupted:  # noqa: N801 (it is called as a function is)
-    """Has a KeyboardInterrupt of the main thread raised after the ``with`` block, not in it."""
+    """Defers a KeyboardInterrupt of the main thread to the end of the ``with`` block."""
 
     __slots__ = ("_deferred", "_seen")
 

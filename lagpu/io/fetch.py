@@ -122,7 +122,7 @@ def _sums(folder: Path) -> dict[str, str]:
 
 
 def _require_sum(path: Path, found: str, sha256: str | None, remedy: str = "Remove it") -> None:
-    """Raise unless a checksum is the known and the given one, so far as there are any."""
+    """Raise unless a checksum equals the known one and the given one, if there are any."""
     for known in (sha256, _sums(path.parent).get(path.name)):
         if known is not None and known.lower() != found:
             raise FileFormatError(

@@ -84,7 +84,7 @@ class LoopLog:
         self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Note that a loop was launched; return what fetches its records, the beginning's first."""
+        """Note that a loop was launched; return a function that fetches its records."""
         number = self._launched
         self._launched += 1
 

@@ -659,7 +659,7 @@ class VectorStore:
         return list_bits(self.device, self.words, self.values)
 
     def set_values(self, packed: Array) -> None:
-        """Replace the values of all entries, by index; what a product left here stays."""
+        """Replace the values of all entries, by index; the statistics of a product stay."""
         if self.form == "bitmap":
             at, values = list_bits(self.device, self.words)[0], self.spare_values(self.dtype)
             self._run("scatter_entries", len(at), len(at), at, packed, None, values, typed=True)
