@@ -634,10 +634,8 @@ def _all_bits(dtype: DType) -> Any:
 
 
 #: These numbers of a type ``Z`` in C++.
-IN_CUDA: dict[Any, str] = {
-    _zero: "Z(0)", _one: "Z(1)", _all_bits: "Z(~Z(0))",
-    _largest: "Limits<Z>::largest()", _smallest: "Limits<Z>::smallest()",
-}  # fmt: skip
+IN_CUDA: dict[Any, str] = {_zero: "Z(0)", _one: "Z(1)", _all_bits: "Z(~Z(0))"}
+IN_CUDA |= {_largest: "Limits<Z>::largest()", _smallest: "Limits<Z>::smallest()"}
 
 
 def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
