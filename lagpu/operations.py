@@ -98,7 +98,7 @@ class ScalarValue:
     """
 
     __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
-    stamp = None  # as of a vector whose arrays may be others at any time
+    stamp = None  # nothing shows that it is where it was
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype

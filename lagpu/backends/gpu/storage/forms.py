@@ -206,7 +206,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
 
 
 def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
-    """Return the mean over all edges of the out-degree of the vertex to which the edge leads."""
+    """Return the mean out-degree of the vertices that edges lead to, over all edges."""
     device, n = successors.device, successors.shape[1]
     if not successors.nvals:
         return 0.0

@@ -436,7 +436,7 @@ class VectorStore:
     the next direction. `frontier_edges` are the matrix entries in the columns of its entries, if a
     product counted them; ``edge_offsets(form)`` returns their offsets, if a product was to keep
     them or the vector is a level. What the text of a program depends on is `kind`: type and size.
-    `stamp` is another number whenever the form or an array was replaced, which no other vector had.
+    `stamp` becomes a number that no other vector had whenever the form or an array is replaced.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
