@@ -162,7 +162,7 @@ class MatrixHandle:
 
     @property
     def stamp(self) -> Any:
-        """A value that changes when the arrays by columns or by rows, or a workspace, are replaced."""
+        """A value that changes when the arrays of either form, or a workspace, are replaced."""
         store = self.store
         form = store.by_columns if isinstance(store, BitmapMatrix) else store
         return form and (form.stamp, form.csr and form.csr.stamp)
