@@ -91,7 +91,7 @@ class Slice:
         return Edges(begin, ends, counts, lengths, slice(j, stop), within)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what `of` says of the edges into each column."""
+        """Return a reduction of the values that `of` gives to the edges into each column."""
         like = of(self._edges(0, 0))
         found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
 

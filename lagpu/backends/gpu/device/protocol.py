@@ -482,7 +482,7 @@ class Device(Protocol):
         """Return the text by which another process of this host reaches `shared_zeros`."""
 
     def imported(self, text: str) -> tuple[int, Callable[[], object]]:
-        """Return the address here of what another process has exported, and what takes it back."""
+        """Return the address here of another process' export, and a function that takes it back."""
 
     # ------------------------------------------------------------------------------ which
     def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:

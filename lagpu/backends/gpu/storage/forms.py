@@ -328,7 +328,7 @@ def _shares(A: CscMatrix) -> int:
 
 
 def _bytes_to_sort(A: CscMatrix) -> tuple[int, int | None]:
-    """Return the bytes to sort entries at once, and those beside shares; None: it has none."""
+    """Return the bytes to sort entries at once, and those beside shares, None without shares."""
     beside = 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
     has_shares = A.values is None and max(A.shape) < 2**31  # a pair of indices fits 64 bits
     return 32 * A.nvals + 16 * A.shape[0], beside if has_shares else None

@@ -363,7 +363,7 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 def generated_bitmap_loop(
     counters: Counters, statements: ops.Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
-    """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
+    """Return the kernel of a loop over matrices, or why it has none; `why`: no other one fits."""
     products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
     if any(s.out is p.matrix for p in products for s in statements):
         return Rejection("the body writes the matrix of a product")
