@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -58,7 +59,7 @@ def _side(x: Any) -> Any:
 class Counter:
     """The counter of a loop whose body is being recorded, or what is computed with it.
 
-    It stands for its value in every iteration, by the `formula`; `first` is that in iteration
+    It is the value in every iteration, by the `formula`; `first` is that in iteration
     `start`, where the recording begins.
     """
 
@@ -97,7 +98,7 @@ class ScalarValue:
     """
 
     __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
-    stamp = None  # as of a vector whose arrays may be others at any time
+    stamp = None  # nothing shows that it is where it was
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
@@ -655,13 +656,12 @@ Planned = FusedLoop | Rejection
 
 
 # ---- The record of a loop's body: its statements on places, which other handles take another time.
+@dataclass(eq=False, slots=True)
 class Place:
     """The place of a handle in a record."""
 
-    __slots__ = ("number", "shape")
-
-    def __init__(self, number: int, shape: tuple[int, ...]) -> None:
-        self.number, self.shape = number, shape
+    number: int
+    shape: tuple[int, ...]
 
 
 class Record:
@@ -727,5 +727,5 @@ def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
     out, desc, operation, dtype = s
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
-    moved = type(operation)(*(of.get(id(x), x) for x in operation))
-    return Statement(of.get(id(out), out), moved_desc, moved, dtype)
+    moved_operation = type(operation)(*(of.get(id(x), x) for x in operation))
+    return Statement(of.get(id(out), out), moved_desc, moved_operation, dtype)

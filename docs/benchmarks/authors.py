@@ -246,7 +246,7 @@ class Launches:
         self.names.append(kernel.name)
         self._device.run(kernel, *given)
 
-    def prepared(self, launch: Any, new: Any) -> None:
+    def run_prepared(self, launch: Any, new: Any) -> None:
         self.names.append(launch.kernel.name)
         launch.run(new)
 

@@ -125,13 +125,13 @@ def _pow(x: Any, y: Any) -> Any:
 
 
 def _remainder(x: float, y: float) -> float:
-    """Return what IEEE's remainder leaves, of the nearest multiple."""
+    """Return the remainder of IEEE 754: the difference to the nearest multiple."""
     defined = x == x and y == y and not math.isinf(x) and y != 0
     return math.remainder(x, y) if defined else math.nan
 
 
 def _on_bit(change: Callable[[Any, Any], Any], *, keeps: bool = True) -> Callable[[Any, Any], Any]:
-    """Return what changes bit y of x, 1 .. bits; of another y it returns x, or 0."""
+    """Return a function that changes bit y of x, 1 .. bits; for another y it returns x, or 0."""
 
     def changed(x: Any, y: Any) -> Any:
         x = np.asarray(x)
@@ -633,9 +633,9 @@ def _all_bits(dtype: DType) -> Any:
     return ~dtype.numpy.type(0)
 
 
-# The identity and the end of a monoid on bits, in C++.
-_BOR, _BAND = ("Z(0)", "z == Z(~Z(0))"), ("Z(~Z(0))", "z == Z(0)")
-_BXOR, _BXNOR = ("Z(0)", "false"), ("Z(~Z(0))", "false")
+#: These numbers of a type ``Z`` in C++.
+IN_CUDA: dict[Any, str] = {_zero: "Z(0)", _one: "Z(1)", _all_bits: "Z(~Z(0))"}
+IN_CUDA |= {_largest: "Limits<Z>::largest()", _smallest: "Limits<Z>::smallest()"}
 
 
 def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
@@ -668,10 +668,10 @@ class MonoidTable(Table[Monoid]):
     lxor = Monoid("lxor", binary.lxor, _zero)
     lxnor = Monoid("lxnor", binary.lxnor, _one)
     eq = Monoid("eq", binary.lxnor, _one)
-    bor = Monoid("bor", binary.bor, _zero, terminal=_all_bits, idempotent=True, cuda=_BOR)
-    band = Monoid("band", binary.band, _all_bits, terminal=_zero, idempotent=True, cuda=_BAND)
-    bxor = Monoid("bxor", binary.bxor, _zero, cuda=_BXOR)
-    bxnor = Monoid("bxnor", binary.bxnor, _all_bits, cuda=_BXNOR)
+    bor = Monoid("bor", binary.bor, _zero, terminal=_all_bits, idempotent=True)
+    band = Monoid("band", binary.band, _all_bits, terminal=_zero, idempotent=True)
+    bxor = Monoid("bxor", binary.bxor, _zero)
+    bxnor = Monoid("bxnor", binary.bxnor, _all_bits)
 
     def register_new(
         self, name: str, binaryop: Any, identity: Any, *, terminal: Any = None, **lazy: Any

@@ -373,9 +373,6 @@ class Monoid(_Algebra):
     #: Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     idempotent: bool = False
     registered: bool = False  #: Whether a user registered the monoid.
-    #: The identity, and whether `z` is terminal, as C++ expressions in the type `Z`, of a monoid
-    #: whose operator has the text of its functor; for a user's they follow from the values.
-    cuda: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         """Let the operator know its monoid; a user's changes no operator of lagpu."""
@@ -627,7 +624,7 @@ class Path:
 class Parameterized:
     """Operators of one kind that a function makes of its parameters: ``plus_x(10)``.
 
-    Where an operator belongs it stands for the one of the default parameters.
+    Used as an operator, it is the one of the default parameters.
     """
 
     is_positional = is_idempotent = False
@@ -757,7 +754,7 @@ class Table(Namespace, Generic[Row]):
 
 # ---- copies and pickles of operators
 def _as_named(op: Any) -> tuple[Any, ...]:
-    """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
+    """Return the parts of ``op.__reduce__``: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
     own = table._rows.get(op.name, table._paths.get(op.name))
     dtype = None if own is op else op.dtype

@@ -200,7 +200,7 @@ class Selector:
         return _selector, (self.op,)
 
     def __getitem__(self, dtype: Any) -> Selector:
-        """Return what selects with the domain of the operator forced to `dtype`."""
+        """Return the selector of the operator with its domain forced to `dtype`."""
         return _selector(self.op[dtype])
 
     def __call__(self, operand: Any, thunk: Any = 0) -> Any:
@@ -232,7 +232,7 @@ class Compared:
     def __call__(self, comparison: Any) -> Any:
         """Return the deferred selection of the entries for which a comparison holds.
 
-        It is of a vector or a matrix with a number; it says what is kept.
+        The comparison is that of a vector or a matrix with a number.
         """
         kept = getattr(comparison, "kept", None)
         if kept is None:
@@ -293,13 +293,13 @@ class Selectors(Namespace):
         return found[dtype.rstrip("]")] if bracket else found
 
     def register_new(self, name: str, function: Any, **options: Any) -> Any:
-        """Add an operator to `indexunary`, and return what selects by it."""
+        """Add an operator to `indexunary`, and return its selector."""
         made = self.register_anonymous(function, name, **options)
         indexunary._add(getattr(made, "op", made))
         return made
 
     def register_anonymous(self, function: Any, name: str | None = None, **options: Any) -> Any:
-        """Return what selects by a Python function; see `OperatorTable.register_new`."""
+        """Return the selector of a Python function; see `OperatorTable.register_new`."""
         options.pop("lazy", None)
         made = indexunary.register_anonymous(function, name, **options)
         if isinstance(made, Parameterized):

@@ -193,7 +193,7 @@ def dependencies(
 
 
 def reached(targets: list[int], paths: Any) -> Any:
-    """Return 1 at the targets that each source reaches, and 0 at other vertices that it does."""
+    """Return 1 at the targets that each source reaches, and 0 at other vertices that it reaches."""
     n = paths.shape[-1]
     chosen = np.zeros(n)
     chosen[targets] = 1

@@ -342,7 +342,7 @@ class _Use(ContextDecorator):
         return self._place
 
     def _recreate_cm(self) -> _Use:
-        """Return one for each call of a function that is decorated."""
+        """Return a context manager for each call of a decorated function."""
         self._used = True
         return _Use(self._place)
 

@@ -216,7 +216,7 @@ class Parts(Protocol):
         """Return, in the order of the pieces, the arrays that the function returns for each."""
 
     def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
-        """Raise `ProcessFailed` in every process unless all give the same to what is named."""
+        """Raise `ProcessFailed` in every process unless all give the same values for `what`."""
 
 
 class Clusters(Protocol):

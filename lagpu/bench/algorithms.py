@@ -172,7 +172,7 @@ class Worker:
         there.close()
 
     def call(self, method: str, *args: Any, limit: float) -> Any:
-        """Return what a method in the process returns; `TimeUp` after the limit, or `Failed`."""
+        """Return the result of a method in the process, or raise `TimeUp` or `Failed`."""
         try:
             self._here.send((method, args))
             if not self._here.poll(max(limit, 0)):

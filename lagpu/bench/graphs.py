@@ -33,7 +33,7 @@ _NO_EDGE = "bench: no vertex has an edge to another. Give another graph."
 
 
 def require_graph(name: str, renumber: bool = False) -> None:
-    """Check that a text names a generated graph or a file, a file alone to `renumber` vertices."""
+    """Check that a text names a file, or without `renumber` a generated graph."""
     if renumber and generators.is_spec(name):
         raise InvalidValue(f"--renumber: {name} is made, not read from a file. Leave it out.")
     if not (generators.is_spec(name) or Path(name).is_file()):

@@ -65,7 +65,7 @@ def devices_of(backend: Backend) -> list[Any]:
 
 
 def hardware_of(backend: Backend) -> dict[str, str]:
-    """Return what computes: the first device and how many there are, or the number of threads."""
+    """Describe the hardware: the first device and how many there are, or the number of threads."""
     devices = devices_of(backend)
     threads = parts_of(backend).homes[0].capabilities.threads
     found: dict[str, str] = devices[0].describe() if devices else {}
@@ -182,7 +182,7 @@ class Clock:
         return (time.perf_counter() - begin) * 1e3, result
 
     def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
-        """Run a search once behind a kernel that waits; return its milliseconds on the device."""
+        """Run a search once after a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         for device in self._devices:
             with device.alone():

@@ -444,8 +444,8 @@ def check_katz(
     `A` and `centrality` are as in `check_eigenvector`, the options as given to
     `lagpu.algorithms.katz_centrality`.
 
-    ``x - alpha x A`` must be beta, or a positive multiple of it where lengths are made 1: this
-    system has one solution if alpha is below 1 over the largest eigenvalue.
+    ``x - alpha x A`` must be beta, or with `normalized` a positive multiple of it: this system has
+    one solution if alpha is below 1 over the largest eigenvalue.
     """
     proof = Proof("check_katz", VECTOR_RULES, A, values=True)
     x, n = proof.full(centrality, "centrality", "centrality"), proof.n

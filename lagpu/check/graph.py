@@ -91,7 +91,7 @@ class Slice:
         return Edges(begin, ends, counts, lengths, slice(j, stop), within)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what `of` says of the edges into each column."""
+        """Return a reduction of the values that `of` gives to the edges into each column."""
         like = of(self._edges(0, 0))
         found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
 
@@ -572,7 +572,7 @@ class Proof:
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
-        """Return with how many others an edge joins each vertex, (n,); both ways if directed."""
+        """Return how many others edges join to each vertex, (n,); both ways if directed."""
         # ``of(own, other)`` says which edges count; self-loops never do.
 
         def counted(e: Edges) -> Array:
@@ -615,7 +615,7 @@ def weighted(A: Any) -> Slices:
 
 
 def _parts_of(A: Any) -> Any:
-    """Return what a grid does piece by piece, if it has the graph."""
+    """Return the `Parts` of the grid that has the graph, or None."""
     return A.backend.capabilities.parts if isinstance(A, Matrix) else None
 
 

@@ -43,7 +43,7 @@ _TITLES = {"shortest_path": "path", "find_negative_cycle": "cycle"}
 
 
 def described(doc: str, section: str) -> dict[str, str]:
-    """Return what a section of a docstring says of each name."""
+    """Return the text of each name in a section of a docstring."""
     found: dict[str, str] = {}
     names: list[str] = []
     for line in doc.partition(f"{section}\n{'-' * len(section)}\n")[2].splitlines():
@@ -225,7 +225,7 @@ class General(Command):
         return self.of.function(A, **self.of.arguments(A, self.job.more, read))
 
     def prove(self, A: Matrix, *read: Any) -> None:
-        """Raise `CheckFailed` if the last one, the result, is wrong."""
+        """Raise `CheckFailed` if the result, the last of `read`, is wrong."""
         *texts, result = read
         given = self.of.arguments(A, self.job.more, tuple(texts))
         assert self.row is not None and self.row.check is not None  # noqa: PT018

@@ -569,7 +569,7 @@ _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 
 def array_of(x: Any, backend: Backend, what: str) -> Any:
-    """Return the values of a full vector on a backend, or what `array_in` makes of an array."""
+    """Return the values of a full vector on a backend, or an array as `array_in` does."""
     if not is_operand(x, 1):
         return array_in(x, backend, what)
     if x.backend is not backend:
@@ -755,7 +755,7 @@ def put_together(
 
 
 def one_if_alike(values: Array) -> Any:
-    """Return the one number that all values are to the bit, or else the values: NaN, -0.0."""
+    """Return the one number if all values have the same bits, as NaN may; else the values."""
     if len(values) < 2:
         return values
     bits = values.view(f"u{values.itemsize}")

@@ -34,11 +34,11 @@ class Parts:
     way: str
 
     def total(self, add: Monoid, x: Any = None) -> Any:
-        """Return the sums over a monoid, a vector or a scalar; of `x`, or what is reduced."""
+        """Return the sums of `x`, by default `self.x`, over a monoid: a vector or a scalar."""
         return getattr(self.x if x is None else x, self.way)(add).new()
 
     def of(self, op: Any, bound: Any = None) -> Any:
-        """Return what is reduced with an operator applied to each entry."""
+        """Return `x` with an operator applied to each entry."""
         return self.x.apply(op, bound).new()
 
     def indices(self) -> Any:
@@ -67,7 +67,7 @@ class Parts:
 
 
 def _or_zero(x: Any) -> Any:
-    """Return a scalar that has a value: that of `x`, or 0 if no entry can be there to see it."""
+    """Return the scalar `x`, or 0 if it is empty: then there is no entry that it would change."""
     return x.ewise_add(0, binary.first).new()
 
 
@@ -582,8 +582,8 @@ class Collection(Arithmetic):
         op : Monoid, Aggregator or str
             The monoid, or an aggregator such as ``agg.mean``, which is several statements.
         allow_empty : bool
-            With False the sum is computed before the statement, and without entries it is the
-            identity of the monoid.
+            With False, the sum of no entries is the identity of the monoid; the sum is computed at
+            once, before the statement.
 
         Raises
         ------

@@ -191,7 +191,7 @@ class Expression(Deferred):
     nrows, ncols = size, property(lambda self: self.call().shape[1])
 
     def _computed(self) -> Any:
-        """Return the result as an object, unless that is not to be made unseen; see `Config`."""
+        """Return the result as an object, or raise if `Config` has `autocompute` off."""
         if not hints.config["autocompute"]:
             self.refuse("is not computed, as config has autocompute off")
         return self._made()
@@ -326,7 +326,7 @@ class Call(Unassigned, Expression):
 
 
 def _part(out: Any) -> Any:
-    """Return a new object; in a recorded body it is a part of an expression of the author's."""
+    """Return a new object; note it as a part of an expression if a body is recorded."""
     recorder = current_recorder()
     if recorder is not None and recorder.statements and recorder.statements[-1].out is out.data:
         recorder.parts.append(out.data)

@@ -152,7 +152,7 @@ class Matrix(Collection, MatrixOperand):
         cls, place: Backend, arrays: tuple[Any, Any, Any], shape: tuple[int | None, int | None],
         dtype: Any, name: str | None = None, symmetric: bool | None = None, by_rows: bool = False,
     ) -> Matrix:  # fmt: skip
-        """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
+        """Do what `from_csc` does; `symmetric` is True if that is known, and is not tested."""
         what, (m, n) = ("from_csr", shape[::-1]) if by_rows else ("from_csc", shape)
         ptr, idx, values = (arguments.array_of(x, place, what) for x in arrays)
         (n, m), ptr, idx = arguments.check_compressed(ptr, idx, n, m, what, place.device)

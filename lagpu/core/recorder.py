@@ -297,7 +297,7 @@ class Queue:
         site = id(frame.f_code) + frame.f_lasti
         if not self._comes(site):
             return False
-        waits = max(end(frame, x) for end in ending)
+        waits = max(end(frame, x) for end in loop_enders)
         if waits:
             self._seen[site] = HOT - waits
         return not waits
@@ -368,7 +368,7 @@ class Queue:
 
 #: What may run the rest of a loop ``while x.nvals:``, by the frame that tests it and x; it returns
 #: 0, or how often Python tests the condition before this is to be called again.
-ending: list[Callable[[FrameType, Any], int]] = []
+loop_enders: list[Callable[[FrameType, Any], int]] = []
 queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
 

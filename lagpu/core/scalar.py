@@ -285,7 +285,7 @@ class Scalar(NoArithmetic):
 
 
 def _computed(operation: Any, dtype: DType) -> Call:
-    """Return what an operation makes of scalars: a number, unless one of them waits for its own."""
+    """Return an operation on scalars: its result, or deferred if one has no value yet."""
     reads = ops.Statement(None, ops.Descriptor(), operation, dtype).scalars_read
     if current_recorder() is None and not any(map(queue.writes, reads)):
         return constant(ops.of_scalars(operation), dtype)

@@ -201,7 +201,7 @@ class Crosscheck(Observer):
         row.chosen += chosen
 
     def _row_of(self, rows: list[Row], what: str, formula: str, rule: str) -> Row:
-        """Return the row of what runs once more at a place in the source, new at the first time."""
+        """Return the row for a place in the source, a new one at its first run; count the run."""
         place = self._place()
         row = self._rows.get((place, what))
         if row is None:

@@ -76,7 +76,7 @@ def is_command() -> bool:
 
 
 class uninterrupted:  # noqa: N801 (it is called as a function is)
-    """Has a KeyboardInterrupt of the main thread raised after the ``with`` block, not in it."""
+    """Defers a KeyboardInterrupt of the main thread to the end of the ``with`` block."""
 
     __slots__ = ("_deferred", "_seen")
 
@@ -184,7 +184,7 @@ def _in_main_thread() -> bool:
 
 
 def listen() -> None:
-    """Have interrupts heard from now on, also where a block of another thread wants to know.
+    """Watch for interrupts from now on, also for the blocks of other threads.
 
     Only the main thread can do this, and a program that has a file for signals keeps it.
     """
@@ -220,10 +220,10 @@ def raises_by_default() -> bool:
 
 @contextmanager
 def heard(*words: memoryview) -> Iterator[None]:
-    """Set words to 1 when an interrupt comes in the block, and raise KeyboardInterrupt behind it.
+    """Set words to 1 when an interrupt comes in the block, and raise KeyboardInterrupt after it.
 
-    That is for loops of a device, which look at such a word: they end early, so they cannot go on
-    as if nothing had been, whatever thread they run in and whatever handler the program has.
+    Loops of a device look at such a word and end early. The program cannot use their results, so
+    the error is raised in any thread, and whatever handler the program has.
     """
 
     def stop() -> None:

@@ -76,7 +76,7 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
 
 
 def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_array | sp.coo_array:
-    """Return what `to_scipy` returns, by rows by default as in python-graphblas."""
+    """Do what `to_scipy` does, by rows by default as in python-graphblas."""
     return to_scipy(A, format=format)
 
 

@@ -141,7 +141,7 @@ def _from_keys(
     rows: Array, cols: Array, values: Array | None, shape: tuple[int, int], bits: tuple[int, int],
     dup_op: BinaryOp | None,
 ) -> CSC:  # fmt: skip
-    """Return what `from_entries` returns, by keys of 64 bits: column, row, and place of values."""
+    """Do what `from_entries` does, by keys of 64 bits: column, row, and place of values."""
     (nrows, ncols), (width, places) = shape, bits
     keys = cols.astype(np.int64)
     keys <<= width

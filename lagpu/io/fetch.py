@@ -49,7 +49,7 @@ def fetch(
     FileMissing
         If the folder has no such file, or the server has none.
     InvalidValue
-        If there is no folder, no such address or no answer, or a name stands for several files.
+        If there is no folder, no such address or no answer, or a name is that of several files.
     FileFormatError
         If the file has another checksum; a download is then not kept.
 
@@ -122,7 +122,7 @@ def _sums(folder: Path) -> dict[str, str]:
 
 
 def _require_sum(path: Path, found: str, sha256: str | None, remedy: str = "Remove it") -> None:
-    """Raise unless a checksum is the known and the given one, so far as there are any."""
+    """Raise unless a checksum equals the known one and the given one, if there are any."""
     for known in (sha256, _sums(path.parent).get(path.name)):
         if known is not None and known.lower() != found:
             raise FileFormatError(

@@ -84,7 +84,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
-    """Return what the first lines of a file say."""
+    """Return the facts in the first lines of a file."""
     end = data.find(b"\n")
     banner = data[:end]
     words = banner.decode("utf-8", "replace").lower().split()
@@ -126,7 +126,7 @@ def _width(field: str) -> int:
 
 
 def _rows_end(text: bytes, start: int, field: str) -> int:
-    """Return where the first line begins that no entry of a field can be, or the end."""
+    """Return where the first line begins that cannot be an entry of a field, or the end."""
     rows = _rows_of(field).match(text, start)
     return start if rows is None else rows.end()
 
@@ -174,7 +174,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
 
 
 def _require_rows(text: bytes, field: str) -> None:
-    """Raise `Fault` for the first line that no entry of a field can be."""
+    """Raise `Fault` for the first line that cannot be an entry of a field."""
     at = _rows_end(text, 0, field)
     if at < len(text):
         line = show(text[at : text.find(b"\n", at)])

@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
     why: str = ""  # this line, and what is wrong with it
 
     def facts(self) -> list[int]:
-        """Return what the processes exchange about it, besides a malformed line."""
+        """Return the facts that processes exchange about it, besides a malformed line."""
         extent, weights = self.edges.extent(), self.edges.weights
         real = weights is not None and weights.dtype.kind == "f"
         return [self.key, self.lines, extent.size, *extent.top, extent.least, real, self.line]

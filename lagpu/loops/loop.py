@@ -16,7 +16,7 @@ from lagpu import operations as ops
 from lagpu.backends.match import holds
 from lagpu.backends.protocol import Backend, NotCompiled
 from lagpu.core import Matrix, Scalar, Vector
-from lagpu.core import recorder as recording
+from lagpu.core import recorder as core_recorder
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
@@ -30,7 +30,7 @@ from lagpu.operations import Statement, Statements
 T = TypeVar("T")
 
 
-class Counted:
+class CounterName:
     """The counter's name in the author's namespace, and how its last value is kept there."""
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
@@ -106,7 +106,7 @@ class KnownLoop:
         return handles if len({*map(id, handles)}) == len(handles) else None
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
-        """Return what a name means that is none of the variables with a value."""
+        """Return the meaning of a name that is not a variable with a value."""
         if name in local or (name in self._own and purity.is_unbound(name, self._code, local)):
             return self  # which no name means
         return lookup(name, local, outer)
@@ -195,7 +195,7 @@ def _run(backend: Backend, statements: Statements, depth: int) -> None:
     for s in statements:
         now = s._replace(operation=ops.resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
-            recording.run_statement(backend, now)
+            core_recorder.run_statement(backend, now)
 
 
 # ---- `loop`: repeat statements until a condition holds; a backend may run the loop as a whole
@@ -294,8 +294,8 @@ def loop(
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
-def _counted(body: LoopBody, frame: FrameType) -> Counted | None:
-    return Counted(body.counter, frame.f_globals) if body.counter else None
+def _counted(body: LoopBody, frame: FrameType) -> CounterName | None:
+    return CounterName(body.counter, frame.f_globals) if body.counter else None
 
 
 def _patience(
@@ -448,7 +448,7 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 def _record_and_run(
     backend: Backend, until: _Until, body: LoopBody, fuse: bool,
-    counted: Counted | None, learn: Callable[[list[Statement]], None], done: int = 0,
+    counted: CounterName | None, learn: Callable[[list[Statement]], None], done: int = 0,
 ) -> Iterator[Any]:  # fmt: skip
     """Record the body once and run all but the first `done` iterations from it, or iterate."""
     if until.is_over:
@@ -486,7 +486,7 @@ def _record_and_run(
 
 def _run_record(
     recorder: Recorder, until: _Until, body: LoopBody,
-    fuse: bool, counted: Counted | None, done: int,
+    fuse: bool, counted: CounterName | None, done: int,
 ) -> bool:  # fmt: skip
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
@@ -514,7 +514,7 @@ def _why_incomplete(recorder: Recorder) -> str:
     return "a line of the body writes nothing"
 
 
-def run_recorded(recorder: Recorder, turns: ops.Turns, counted: Counted | None = None) -> bool:
+def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | None = None) -> bool:
     """Run what is left of a recorded loop or sweep as one program; False if it is rejected."""
     backend = recorder.backend
     _fetch_scalars(recorder.statements, backend.device)
@@ -566,11 +566,11 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     return True
 
 
-_UNOBSERVED = recording.Observer()
+_UNOBSERVED = core_recorder.Observer()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    def counted() -> Iterator[int]:
+    def turns() -> Iterator[int]:
         empty, unchanged, times, _ = until
         turn = done
         while turn != times and (empty is None or empty.nvals):
@@ -580,7 +580,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
             if until.is_left(before):
                 return
 
-    return _observed(counted(), done)
+    return _observed(turns(), done)
 
 
 def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
@@ -644,7 +644,7 @@ def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
         exec(found.code, frame.f_globals, local)
 
 
-recording.ending.append(end_while)
+core_recorder.loop_enders.append(end_while)
 
 
 # ---- `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole

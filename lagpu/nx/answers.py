@@ -254,7 +254,7 @@ def _is_node(G: Any, x: Any) -> bool:
 
 
 def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
-    """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
+    """Return where NetworkX' own function may stop before it has seen the whole graph, or ""."""
     for bound in ("cutoff", "depth_limit", "distance"):
         if given.get(bound) not in (None, math.inf):
             return f"at its {bound}"
@@ -265,11 +265,11 @@ def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
     return "with one node" if _is_node(G, given.get("nodes")) else ""
 
 
-_PROBED, _DEEP = 512, 16  # nodes that a search may meet, and levels that they have in a deep graph
+_PROBED, _DEEP = 512, 16  # nodes that a search may find, and levels that they have in a deep graph
 
 
 def _is_deep(G: Any) -> bool:
-    """Return True if short searches from three nodes meet few nodes at each level."""
+    """Return True if short searches from three nodes find few nodes at each level."""
     some = itertools.islice(G, 0, None, max(1, len(G) // 3))
     return any(_levels_of_few(G, node) >= _DEEP for node in some)
 

@@ -177,7 +177,7 @@ class Graph:
         try:
             all_near = self.networkx.adjacency()
             of = [function(u, v, x) for u, near in all_near for v, x in near.items()]
-        except Exception as error:  # which NetworkX may not meet
+        except Exception as error:  # which NetworkX may not raise
             raise NotImplementedError(f"lagpu: a function as weight raised {error!r}") from error
         edges = replace(self.stored, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
         return Graph(edges, directed=self._directed, multigraph=False)

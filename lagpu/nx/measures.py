@@ -138,7 +138,7 @@ def _some(values: Array, kept: Array) -> Array:
 
 
 def _require_integers(values: Array, dtype: Any) -> None:
-    """Leave to NetworkX what becomes no integer; NaN compares False."""
+    """Leave values that become no integers to NetworkX; NaN compares False."""
     if dtype is not None and np.dtype(dtype).kind != "f" and not (abs(values) < 2**62).all():
         raise NotImplementedError("lagpu: weights that are not integers")
 

@@ -361,7 +361,7 @@ class _Graphs:
         return f"{graph.why or 'by the same generator'}; of another size, by --graph"
 
     def key(self, graph: PaperGraph) -> tuple[str | None, str]:
-        """Return what is the same for two graphs that are one matrix."""
+        """Return a key that two names of the same matrix share."""
         return self.source(graph), graph.pieces
 
     def place_of(self, graph: PaperGraph) -> Backend:

@@ -379,7 +379,7 @@ def _duplicates(place: Backend) -> Results:
 
 
 def _symmetric_as_made(place: Backend, oracle: Backend) -> str:
-    """Compare what a generated graph says of itself with what its entries say, after writes too."""
+    """Compare the facts that a generated graph has with its entries, also after writes."""
     for spec in _UNDIRECTED:
         A = from_spec(spec, backend=place)
         copy = A.dup(INT32)

@@ -125,7 +125,7 @@ class CpuBackend:
             return
         kind = type(operation)
         if kind is not ops.Multiply:
-            w.search = None
+            w.stats = None
         run = statements.RUN[kind]
         try:
             if w.size >= _SHARED or (
@@ -162,7 +162,7 @@ class CpuBackend:
         A, u, product = operation.matrix, operation.operand, operation.product
         statements.require_no_choice(product, has_policies=True)
         if u.kind == "Matrix":
-            return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+            return ["SuiteSparse:GraphBLAS chooses its own method and does not report it"]
         plan = statements.choose(A, u, product)
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
@@ -331,15 +331,15 @@ class CpuBackend:
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:
-        v.search = None
+        v.stats = None
         check(c_function("Vector_setElement", v.dtype)(v.handle, value.item(), i), "setElement")
 
     def vector_remove(self, v: Box, i: int) -> None:
-        v.search = None
+        v.stats = None
         check(lib.GrB_Vector_removeElement(v.handle, i), "removeElement")
 
     def vector_clear(self, v: Box) -> None:
-        v.search = None
+        v.stats = None
         v.gb.clear()
 
     def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:

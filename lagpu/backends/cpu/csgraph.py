@@ -90,7 +90,7 @@ class WholeLoop:
                 x.become(new)
 
     def count(self) -> Callable[[], int]:
-        """Return what returns the last value of the counter."""
+        """Return a function that returns the last value of the counter."""
         return lambda: self._last
 
 

@@ -63,7 +63,7 @@ def named_error(_backend: Any, error: Exception, method: str) -> errors.LagpuErr
 
 
 def _run_alone() -> None:
-    """Let GraphBLAS use one thread in a forked process: OpenMP's others have stayed behind."""
+    """Let GraphBLAS use one thread in a forked process: OpenMP's others are in the parent."""
     LOCK.release()
     gb.ss.config["nthreads"] = 1
 
@@ -89,7 +89,7 @@ class Box:
     #: A matrix' rows as SciPy's csgraph reads them, by whether they are of it or its transpose.
     graphs: Mapping[bool, Any] = MappingProxyType({})
     long = False  #: Whether a loop with the matrix has been run by csgraph.
-    search: Any = None  #: What the product that made a vector leaves for the next choice.
+    stats: Any = None  #: `ProductStats` of the product that made a vector, for the next choice.
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
@@ -102,7 +102,7 @@ class Box:
         """Take over the object of another box, of the same type and shape."""
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
         self.symmetric = self.has_hub = self.mask_copy = None
-        self.counts = self.transposed = self.search = None
+        self.counts = self.transposed = self.stats = None
         self.graphs, self.long = MappingProxyType({}), False
 
     @property
@@ -189,7 +189,7 @@ def allowed_threads() -> int:
 #: less work than waiting for a thread where other programs are busy (docs/design/cpu.md).
 CHUNK = 1 << 20
 _ALLOWED = ffi.new("int32_t*")
-_ENGAGED: list[Any] = []  # contexts of `by_threads`, behind the lock
+_ENGAGED: list[Any] = []  # contexts of `by_threads`, used under the lock
 
 
 @functools.cache
@@ -210,7 +210,7 @@ def count_entries(x: Box) -> int:
     return int(COUNT[0])
 
 
-COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
+COUNT = ffi.new("GrB_Index*")  # used under the lock, as every call
 
 
 def finish(x: Box) -> None:
@@ -231,7 +231,7 @@ def usual_forms(v: Box) -> int:
 
 @functools.cache
 def place_for(dtype: DType) -> Any:
-    """Return memory for one C number of a type, used behind the lock."""
+    """Return memory for one C number of a type, used under the lock."""
     return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
 
 

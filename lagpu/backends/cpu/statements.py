@@ -155,7 +155,7 @@ def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
     one, and sorts them later (docs/design/cpu.md).
     """
     mask = desc.mask
-    if mask is None or mask.search is None or not mask.search.large or desc.accum is not None:
+    if mask is None or mask.stats is None or not mask.stats.large or desc.accum is not None:
         return nullcontext()
     return stored_as_bitmap(w)
 
@@ -175,8 +175,8 @@ BEAMER = (14.0, 24.0)
 #: SuiteSparse, LG_BreadthFirstSearch_SSGrB_template.c.
 ALPHA, BETA_PUSH, BETA_PULL = 8.0, 512, 8
 ALPHA_SUMS = 1.0  #: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
-#: A matrix is transposed once products looked at so many times its entries for lack of that: by
-#: then making it would have paid (docs/design/cpu.md).
+#: A matrix is transposed once products have looked at this many times its entries because it was
+#: not: by then the transpose would have paid (docs/design/cpu.md).
 PATIENCE = 6
 #: A push along n / 16 edges may find enough for SuiteSparse to store them as a bitmap.
 _LARGE_PUSH = 16
@@ -207,8 +207,8 @@ ITS_OWN = Plan("", "SuiteSparse chooses its own method")
 _NO_MASK = Descriptor()
 
 
-class Search(NamedTuple):
-    """What a product leaves in its result, for the choice of the next product."""
+class ProductStats(NamedTuple):
+    """The statistics of a product, kept with its result for the choice of the next one."""
 
     matrix: Any = None  #: A weak reference to the matrix.
     explored: int = 0  #: Its entries that this and earlier frontiers met, about.
@@ -218,7 +218,7 @@ class Search(NamedTuple):
     large: bool = False  #: Whether SuiteSparse may have made the result as a bitmap.
 
 
-_NOTHING = Search()  # before the first product
+_NOTHING = ProductStats()  # before the first product
 
 
 class Numbers:
@@ -232,7 +232,7 @@ class Numbers:
         self.A, self.u, self.by_row = A, u, product.transpose
         self.all_edges, self.size = counts_of(A).nvals, A.shape[not self.by_row]
         self.nvals = handles.count_entries(u)
-        last: Search | None = u.search
+        last: ProductStats | None = u.stats
         self.before = _NOTHING if last is None or last.matrix() is not A else last
         stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
         self.alpha = None if stops else ALPHA_SUMS
@@ -343,14 +343,14 @@ def _without_transpose(A: Box, plan: Plan) -> Plan:
     return plan._replace(direction=other, why=reason, lacks=True)
 
 
-def after(A: Box, plan: Plan, before: Search | None) -> Search:
-    """Return what a product leaves in its result."""
+def stats_after(A: Box, plan: Plan, before: ProductStats | None) -> ProductStats:
+    """Return the statistics that a product leaves in its result."""
     explored, pulled = plan.edges, plan.direction == "pull"
     ever = pulled
     if before is not None and before.matrix() is A:
         explored, ever = explored + before.explored, ever or before.ever
     large = pulled or plan.edges * _LARGE_PUSH > max(A.shape)
-    return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
+    return ProductStats(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
 
 
 # ---- Statements as calls of the C library, on vectors and on matrices
@@ -403,7 +403,7 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
     if plan is None:
         require_no_choice(product, has_policies=True)
         LAST.plan = plan = choose(A, u, product, desc)
-    left = after(A, plan, u.search) if plan.direction else None
+    stats = stats_after(A, plan, u.stats) if plan.direction else None
     stored, transpose = _form(A, plan, product)
     pulls = plan.direction == "pull"
     method = lib.GxB_AxB_DOT if pulls else lib.GxB_AxB_SAXPY if plan.direction else 0
@@ -416,7 +416,7 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
         info = _call(w, desc, stored, u, product, (transpose, method, threads))
     if info:
         check(info, "mxv")
-    w.search = left
+    w.stats = stats
 
 
 def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
@@ -494,7 +494,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
 def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:
-    """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
+    """Return the first arguments of a call, (output, mask, accumulator), and its descriptor."""
     mask, structure = NULL, True
     if desc.mask is not None:
         mask, structure = workarounds.mask_handle(desc)

@@ -13,7 +13,7 @@ def make_gpu(index: int = 0) -> GpuBackend:
 
 
 def make_sim(index: int = 0) -> GpuBackend:
-    """Return the backend on a simulated device, of one number one; it needs a C++ compiler."""
+    """Return the backend on the simulated device of a number; it needs a C++ compiler."""
     from lagpu.backends.gpu.device.sim import SimDevice
 
     name = f"sim:{index}" if index else "sim"

@@ -84,7 +84,7 @@ class LoopLog:
         self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Note that a loop was launched; return what fetches its records, the beginning's first."""
+        """Note that a loop was launched; return a function that fetches its records."""
         number = self._launched
         self._launched += 1
 
@@ -164,7 +164,7 @@ class SearchTraffic(NamedTuple):
     def of_vector(
         cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
     ) -> SearchTraffic:
-        """Return it, where the frontier is a vector of n values of a type."""
+        """Return the traffic of a search whose frontier is a vector of n values of a type."""
         adds_up = not product.semiring.monoid.has_any_terminal
         carried = value_bytes(dtype) if product.reads[0] or adds_up else 0
         edge, offset, bits = _bytes_of_edge(A, product), A.col_ptr.itemsize, 4 * nwords(n)

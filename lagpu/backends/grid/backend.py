@@ -297,7 +297,7 @@ class GridBackend:
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
-        """See `Backend`; what reads the indices of a vector, as one kernel where it can be one."""
+        """See `Backend`; one that reads the indices of a vector is one kernel if possible."""
         out, desc, operation, _ = statement
         if self.pieces.are_one:
             self._execute_whole(statement)
@@ -383,7 +383,7 @@ class GridBackend:
     def batch_size(
         self, A: GridHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`: 1 where that is a kernel of all pieces; a power of two, or all sources."""
+        """See `Backend`: 1 if one kernel searches all pieces; a power of two, or all sources."""
         if self.pieces.fuse:
             return 1
         nvals = self.pieces.nvals(A)
@@ -393,7 +393,7 @@ class GridBackend:
         return GridMeter(self.pieces, self.nvals)
 
     def free_bytes(self) -> int:
-        """See `Backend`: of the piece that has the least."""
+        """See `Backend`: those of the piece with the fewest."""
         own = [place.free_bytes() for place in self.pieces.places]
         return int(min(self.pieces.engine.gather_objects(own)))
 

@@ -422,7 +422,7 @@ def cut(lists: Arrays, owner: Array, count: int) -> list[Arrays]:
 
 
 def on_host(array: Any) -> Any:
-    """Return an array of the caller on the host; one on a GPU is never copied silently."""
+    """Return the caller's array, or raise if it is on a GPU: it is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):
         raise BackendMismatch("grid: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
     return array

@@ -40,7 +40,7 @@ _LARGE = 1 << 16  # vertices of a graph that one device may search for all
 def plan_program(
     pieces: Pieces, body: ops.Statements, turns: ops.Turns, why: str
 ) -> GridProgram | Rejection:
-    """Return the generated loop of a body on all pieces, or why there is none; `why` no search."""
+    """Return the generated loop of a body on all pieces, or why none; `why`: it is no search."""
     statements, own = list(body), tuple[Handle, ...]()
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):

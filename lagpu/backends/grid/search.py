@@ -259,8 +259,8 @@ class PieceSpace:
             given["result"] = log.words
             given["blank"] |= search_grid.NEW_LOG if log.is_new else 0
         if kind.system is None:
-            # After `reach` no level would take a source's bit out of the words again, so a search
-            # from there covers all vertices, as do several, which the host does not know.
+            # No level would clear the bit of a source after `reach`, so a search from there covers
+            # all vertices; so does one from several sources, which the host does not know.
             near = not nvals or 0 <= source < self.reach
             given |= {
                 "reach": self.reach if near else excluded.size, "own_values": kept,
@@ -640,7 +640,7 @@ class GridLoop:
                 made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
-        # No process launches a kernel before all have come so far, or if one has failed.
+        # No process launches a kernel before all have come here, or if one has failed.
         if not engine.all(peers.ready):
             peers.clear()
             engine.barrier()
@@ -665,7 +665,7 @@ class GridLoop:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
-            # To listen takes as long as a short search, which ends soon by itself.
+            # To watch for Ctrl-C takes as long as a short search, which ends soon anyway.
             with heard(*stops) if lasts else nullcontext():
                 return peers.run(launches, logs, ahead)
         except KeyboardInterrupt:

@@ -237,7 +237,7 @@ def test_what_wrote_the_frontier_last_decides():
     search(A, 5)
     u = Vector.from_dense(np.ones(N, bool), backend="cpu")
     w = semiring.any_pair(u @ A).new()
-    assert w.data.search.pulled
+    assert w.data.stats.pulled
     for write in (
         lambda: w.__setitem__(3, True),
         lambda: w.__delitem__(3),
@@ -246,9 +246,9 @@ def test_what_wrote_the_frontier_last_decides():
         lambda: w(u.S) << True,
     ):
         w << semiring.any_pair(u @ A)
-        assert w.data.search is not None
+        assert w.data.stats is not None
         write()
-        assert w.data.search is None
+        assert w.data.stats is None
 
 
 def test_levels_of_algorithms_are_those_of_the_plain_push():

@@ -55,7 +55,7 @@ def test_a_full_vector_is_full_on_every_piece(pieces, iso, monkeypatch):
     """So sums of all entries have their kernel; of one number nothing is sent."""
     n, found, bind = 5000, [], strategies._bind_sums
     monkeypatch.setattr(
-        strategies, "_bind_sums", lambda A, x, job: found.append(job.whole) or bind(A, x, job)
+        strategies, "_bind_sums", lambda A, x, job: found.append(job.sums) or bind(A, x, job)
     )
     i, j = np.unique(edges(n)[:2], axis=1).astype(int)
     place, values = sims(pieces), 1.0 if iso else np.arange(n) + 1.0

@@ -56,8 +56,8 @@ def kept(
 ) -> tuple[Path, bytes]:
     """Return path and content of a file of the cache, built if it is not there or not whole.
 
-    The file is named by the hash of all that is `decisive` for its content, which `build` makes; it
-    gets the path of an empty folder, which is removed after it. `BackendUnavailable` if there is no
+    Its name is the hash of the `decisive` texts, and `build` returns its content; `build` gets the
+    path of an empty folder, which is removed afterwards. Raises `BackendUnavailable` if there is no
     folder that only the user may write.
     """
     with _cache(backend) as folder:
@@ -117,10 +117,10 @@ _running: list[subprocess.Popen[bytes]] = []
 
 
 def beside(build: Callable[..., object], kernel: Kernel, *values: Any) -> Callable[[], bool | None]:
-    """Call a function of a module in another process, which ends with this one.
+    """Have another process, which ends with this one, call a function of a module.
 
-    Return what says whether the call has succeeded; None as long as it waits or runs. It begins at
-    one of these questions, as few run at once.
+    Return a function that says whether the call has succeeded, or None while it waits or runs. Few
+    calls run at once: each begins when that function is called and there is room.
     """
     started: list[subprocess.Popen[bytes]] = []
 
@@ -177,7 +177,7 @@ def _end_running() -> None:
 # all that decides it, so one of another text is not found, and is compiled. `.ci/cubins.py` makes
 # the archives, which are part of a wheel and not of the repository.
 FOLDER = Path(__file__).parent / "cubins"
-_TOOLKIT = "toolkit"  # the member that has the version of CUDA, as drivers tell theirs
+_TOOLKIT = "toolkit"  # the member with the version of CUDA, written as drivers do
 
 
 def options_of(arch: str, kernel: Kernel, flags: tuple[str, ...] = ()) -> tuple[str, ...]:

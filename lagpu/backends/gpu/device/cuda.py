@@ -310,7 +310,7 @@ class CudaDevice(Device):
         ready.launch(grid, ready.pack, ready.pointers, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
-        """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
+        """Run a cooperative launch on each of several GPUs, one after the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
         kernel waits for those of the others.
@@ -336,7 +336,7 @@ class CudaDevice(Device):
                     self.xp.cuda.get_current_stream().wait_event(stream.record())
 
     def beside(self) -> Any:
-        """Return a stream, behind the current one, for a launch that others wait for, or None."""
+        """Return a stream after the current one, for a launch that others wait for, or None."""
         if self.share == 1:
             return None
         if self._beside is None:
@@ -425,7 +425,7 @@ class CudaDevice(Device):
         return fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
-        """Return what goes into the slots of a launch: arrays, and numbers of the exact type.
+        """Return the values for the slots of a launch: arrays, and numbers of the exact type.
 
         A launch takes microseconds, and a fused search has some fifty arguments: if their types
         passed before, only arrays are checked again.
@@ -531,7 +531,7 @@ class CudaDevice(Device):
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return what the driver has free and CuPy's pool holds unused, within the pool's limit."""
+        """Return the free bytes of the driver and of CuPy's pool, within the pool's limit."""
         pool = self.xp.get_default_memory_pool()
         free, _ = self._device.mem_info
         free += pool.total_bytes()

@@ -116,7 +116,7 @@ class Peers:
                 device.synchronize()
 
     def clear(self) -> None:
-        """Empty the windows here; no kernel of any process runs, or begins before all have."""
+        """Empty this process' windows while no kernel runs; none begins before all are empty."""
         for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
                 window[:] = 0

@@ -126,7 +126,7 @@ class CheckedLaunch:
         self.varying = (*[name for name in kernel.names if name not in named], *each)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
-        (self.device.observer or self.device).prepared(self, new)
+        (self.device.observer or self.device).run_prepared(self, new)
 
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         self.device.run(self.kernel, self.threads, self.all(new), self.how)
@@ -156,7 +156,7 @@ class Device(Protocol):
     Its classes define `run`, ``_compiled``, ``_from_host``, ``_to_host``, ``_read`` and
     ``_wait_for``, which no observer sees, and all methods below that do nothing; some others are
     those of a device whose launches have ended when they return. An observer has methods of these
-    names, but for ``_compiled``, and ``prepared``, which are called in their place.
+    names, but for ``_compiled``, and ``run_prepared``, which are called in their place.
     """
 
     name: str  #: ``"cuda:0"`` or ``"sim"``.
@@ -255,7 +255,7 @@ class Device(Protocol):
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; no observer sees it."""
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         launch.run(new)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
@@ -274,7 +274,7 @@ class Device(Protocol):
         return fresh
 
     def _function(self, kernel: Kernel) -> Any:
-        """Return what runs a kernel, compiled and loaded once."""
+        """Return the compiled kernel, loaded once."""
         known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
@@ -287,7 +287,7 @@ class Device(Protocol):
         return known
 
     def compile_beside(self, kernel: Kernel) -> Callable[[], bool | None]:
-        """Begin to compile a kernel into the cache; return what `beside` does."""
+        """Begin to compile a kernel into the cache; return a function as `beside` does."""
         if kernel in self._functions:
             return lambda: True
         return beside(*self._building(kernel))
@@ -317,9 +317,9 @@ class Device(Protocol):
             self.stop[1][0] = 0
 
     def let_run(self) -> None:
-        """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
+        """Let the host go on while a loop that looks at `stop` runs; call it before the launch.
 
-        At an interrupt the next wait for the device, or the end of the program, ends the loop.
+        After an interrupt the host ends the loop when it next waits for the device, or exits.
         """
         self.rearm()
         if not self._ends_loops:
@@ -345,7 +345,7 @@ class Device(Protocol):
             self.lasting = False
 
     def mark(self) -> Callable[[], bool]:
-        """Return what says, without a wait, whether all that was given so far has been done."""
+        """Return a function that says, without a wait, whether all work so far is done."""
         return lambda: True
 
     @property
@@ -422,10 +422,10 @@ class Device(Protocol):
         return self.xp.cumsum(counts, dtype=np.int64)
 
     def compressed_faults(self, ptr: Array, idx: Array) -> list[int]:
-        """Return what is wrong with compressed arrays of INT32 or INT64.
+        """Return the faults of compressed arrays of INT32 or INT64, as four numbers.
 
-        That is how many faults the pointer has, the least index, or 0 if that is less, the largest
-        index plus one, and how many indices do not rise, if the pointer is right.
+        They are the number of faults of the pointer, the least index or 0 if that is less, the
+        largest index plus one, and how many indices do not rise, if the pointer is right.
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
@@ -482,7 +482,7 @@ class Device(Protocol):
         """Return the text by which another process of this host reaches `shared_zeros`."""
 
     def imported(self, text: str) -> tuple[int, Callable[[], object]]:
-        """Return the address here of what another process has exported, and what takes it back."""
+        """Return the address here of another process' export, and a function that takes it back."""
 
     # ------------------------------------------------------------------------------ which
     def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:
@@ -723,12 +723,12 @@ class DeviceObserver:
         return found
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
-        inner = self._inner
-        self._launched(kernel, lambda: inner.run(kernel, threads, args, how), lambda: args)
+        run = self._inner.run
+        self._launched(kernel, lambda: run(kernel, threads, args, how), lambda: args)
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        inner = self._inner
-        self._launched(launch.kernel, lambda: inner.prepared(launch, new), lambda: launch.all(new))
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        run = self._inner.run_prepared
+        self._launched(launch.kernel, lambda: run(launch, new), lambda: launch.all(new))
 
     def _launched(
         self, kernel: Kernel, work: Callable[[], None], args: Callable[[], tuple[Any, ...]]
@@ -788,14 +788,14 @@ class DeviceObserver:
 
 
 class _TimerEnds(DeviceObserver):
-    """Ends a timer behind each launch that was prepared; the last end counts."""
+    """Ends a timer after each prepared launch; the last end counts."""
 
     def __init__(self, device: Any, timer: Timer) -> None:
         super().__init__(device, {})
         self._timer = timer
         self.launched = False
 
-    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
-        super().prepared(launch, new)
+    def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        super().run_prepared(launch, new)
         self.launched = True
         self._timer.__exit__(None, None, None)

@@ -181,7 +181,7 @@ class SimDevice(Device):
         return free if self._limit is None else max(min(free, self._limit - self.used_bytes()), 0)
 
     def pooled_bytes(self) -> int:
-        """Return what is taken to be free without a look: that takes a millisecond."""
+        """Return the bytes that are assumed to be free: to measure them takes a millisecond."""
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
@@ -292,7 +292,7 @@ _FLAGS = (
     "-std=c++17", "-O1", "-foptimize-sibling-calls", "-fPIC", "-shared", "-fno-strict-aliasing",
     "-ffp-contract=off", "-pipe",
 )  # fmt: skip
-_LIBRARIES = ("-lm", "-lgcc")  # named, for those who compile with -nostdlib; behind the text
+_LIBRARIES = ("-lm", "-lgcc")  # named, for compilers with -nostdlib; they follow the text
 _VERSION_SECONDS, _COMPILE_SECONDS = 60, 600  # a compiler that takes longer hangs
 _ANOTHER = "Set CXX to a compiler that works, or leave it out for g++."
 
@@ -313,7 +313,7 @@ def compiler() -> tuple[tuple[str, ...], str]:
             f"sim: no C++ compiler {wanted!r}. Install one, such as `apt install g++`."
         )
     command = (path, *words[1:])
-    refused = f"sim: the C++ compiler {wanted!r} does not tell its version"
+    refused = f"sim: the C++ compiler {wanted!r} does not report its version"
     try:
         done = children.run([*command, "--version"], seconds=_VERSION_SECONDS)
     except OSError as error:

@@ -173,7 +173,7 @@ class Parameters:
         return len(self.handles) - 1
 
     def ask(self, question: Question[T]) -> T:
-        """Return what handles answer, which the text takes for granted; of types none is asked."""
+        """Return the answers of handles that the text takes for granted; types need no question."""
         answer = question(self.handles)
         self.arguments.asked.append((question, answer))
         return answer

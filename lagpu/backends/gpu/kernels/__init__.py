@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.arithmetic import IN_CUDA
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
 from lagpu.dtypes import FP64, INT64, UINT64, DType
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
@@ -358,8 +359,8 @@ def _functor(op: Operator | Monoid) -> tuple[str, str]:
     name = f"User_monoid_{op.name}"
     body = op.op.body or f"{op.op.cuda}::call<Z, T>(x, y, i, k, j)"
     end = f"z == Z({_number(op.terminal)})" if op.terminal else "false"
-    identity, terminal = op.cuda or (_number(op.identity), end)
-    return name, _struct(name, op.op, body, _MONOID.format(identity=identity, terminal=terminal))
+    more = _MONOID.format(identity=_number(op.identity), terminal=end)
+    return name, _struct(name, op.op, body, more)
 
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
@@ -371,6 +372,8 @@ def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
 
 def _number(value: Callable[[DType], Any]) -> str:
     """Return the number of each type in C++; a whole number has all its 64 bits."""
+    if value in IN_CUDA:
+        return IN_CUDA[value]
     for dtype, suffix in (INT64, "ll"), (UINT64, "ull"):
         with suppress(DomainMismatch, ValueError):
             if whole := int(value(dtype)):  # 0 may be -0.0

@@ -82,7 +82,7 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
 
     If 1 / x of all edges leaves the frontier, a vertex that pulls looks at about x / 3 neighbours
     until it finds one: a push costs m / x, a pull n x. They are equal if x is the square root of
-    m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long searches keep 14:
+    (m / n times the cost of a pushed edge); see docs/design/speed.md. Long searches keep 14:
     with 30 delaunay20 takes 3.1 ms, not 2.3. If few vertices have many edges alpha is less, since
     few warps do all of a pull's work.
 
@@ -120,10 +120,10 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     """Return gamma: a search pushes into words if frontier edges * gamma > unexplored edges.
 
     After such a push `alpha` chooses a pull, if each edge finds a vertex of max(degree, 0.3 behind)
-    edges. `degree` is the mean; `behind` is the mean out-degree of the vertices that edges lead to,
-    a part of it counts, since a hub is found once however many edges lead to it. If the
-    found vertices * gamma <= unexplored edges, their words become lists. The last levels of a long
-    search would pay for that, so it pushes into lists (docs/design/speed.md).
+    edges. `degree` is the mean degree, and `behind` the mean out-degree of the vertices that edges
+    lead to. A part of it counts, since a hub is found once however many edges lead to it. If found
+    vertices * gamma <= unexplored edges, their words become lists. That would cost a long search
+    more than it saves, so its pushes write lists (docs/design/speed.md).
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0
@@ -186,8 +186,8 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
 
 
 def _asked_for(A: CscMatrix, product: Product) -> Plan:
-    """Return the plan of the kernel that the author names."""
-    plan = named(str(product.kernel), "asked for")
+    """Return the plan of the kernel that the author has named."""
+    plan = plan_of(str(product.kernel), "asked for")
     name = plan.kernel
     if STRATEGIES[name].needs_form and not (
         _is_there(A, product, plan.direction) or may_make_csr(A)
@@ -200,7 +200,7 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
     return plan
 
 
-def named(kernel: str, why: Any) -> Plan:
+def plan_of(kernel: str, why: Any) -> Plan:
     """Return the plan of a kernel by its name, as ``push_queue`` or ``push_virtual:64``."""
     name, colon, variant = kernel.partition(":")
     strategy = STRATEGIES.get(name)
@@ -319,10 +319,10 @@ def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
 
 
 def _hiragushi(x: Numbers, alpha: float, beta: float, push: str, pull: str) -> Plan:
-    """As `_by_edges`, by the kernels that are named."""
+    """As `_by_edges`, with these kernels."""
     plan = _by_edges(x, alpha, beta)
     kernel = f"{plan.direction}_{push if plan.direction == 'push' else pull}"
-    return plan if kernel == plan.kernel else named(kernel, plan.why)
+    return plan if kernel == plan.kernel else plan_of(kernel, plan.why)
 
 
 def _bfs2d(x: Numbers, ratio: float) -> Plan:

@@ -282,7 +282,7 @@ def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
 def write(
     counters: Counters, C: CscMatrix, desc: Descriptor, T: CscMatrix, inside: Region = (None, None)
 ) -> CscMatrix:
-    """Return what ``C<M>(I, J) = T`` makes of `C`; the mask is by columns, `inside` is I and J."""
+    """Return `C` after ``C<M>(I, J) = T``; the mask is by columns, `inside` is I and J."""
     pattern = _either(C, T)
     if desc.mask is not None:
         mask = _on_pattern(counters, desc.mask, pattern, inside=False)

@@ -12,7 +12,7 @@ from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, format_byt
 from lagpu.backends.gpu.kernels import kernel, macros_of
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan, choose
-from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
+from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_kind
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, ProductStats, VectorStore
@@ -94,11 +94,11 @@ def write_product(runtime: Runtime, w: VectorStore, desc: Descriptor, op: Multip
     strategy, dtype = STRATEGIES[plan.kernel], w.dtype if is_fresh else product.result
     if iso is None:
         dtype = strategy.result_type(product, dtype)
-    sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
-    whole = sums_whole(A, u, product) if sums and mask is None and not complement else ""
+    plain = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
+    sums = sums_kind(A, u, product) if plain and mask is None and not complement else ""
     job = (
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
-        plan.variant, whole,
+        plan.variant, sums,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # bind again to a new form
@@ -144,7 +144,7 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
     nvals, frontier_edges, stats = u.nvals, u.frontier_edges, u.stats
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(u.size, 1)
-    pulled = plan.direction == "pull" and not STRATEGIES[plan.kernel].whole
+    pulled = plan.direction == "pull" and not STRATEGIES[plan.kernel].every_entry
     if stats is None or stats.matrix() is not A:
         stats = ProductStats(weakref.ref(A), pulled, 0, 0)
     explored = stats.explored + frontier_edges

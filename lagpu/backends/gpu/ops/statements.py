@@ -272,7 +272,7 @@ def _by_position(op: Operator) -> bool:
 
 
 def _of_one_value(A: CscMatrix, function: ops.BoundOperator) -> Any:
-    """Return what an operator makes of the value that all entries of a matrix have."""
+    """Return an operator's result for the one value of all entries of a matrix."""
     if function.op is unary.one:
         return function.result.numpy.type(1)
     ptr, idx = A.device.from_host(np.array([0, 1], np.int32)), A.device.xp.zeros(1, np.int32)

@@ -47,7 +47,7 @@ class Job(NamedTuple):
     variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
     #: ``"all"`` if all sums are wanted and take every entry of the matrix; ``"equal"`` if also all
     #: products are equal, so that a sum follows from the length of its column.
-    whole: str = ""
+    sums: str = ""
 
 
 class Strategy(NamedTuple):
@@ -66,7 +66,7 @@ class Strategy(NamedTuple):
     #: Whether it needs the matrix in the form of its direction; else either form will do.
     needs_form: bool = True
     #: Whether it looks at every entry of a column, even if the first hit is the sum.
-    whole: bool = False
+    every_entry: bool = False
     #: Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
     variants: tuple[str, ...] = ()
 
@@ -124,10 +124,10 @@ def _arrays(form: CscMatrix, job: Job) -> dict[str, Any]:
 _PULL_WAVES = 2
 
 
-def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
+def _cooperative(A: CscMatrix, run: Kernel, all_blocks: bool) -> int:
     """Return threads of a cooperative launch; half of the blocks meet at a barrier sooner."""
     blocks = A.device.max_cooperative_blocks(run)
-    return 256 * (blocks if whole else max(1, blocks // 2))
+    return 256 * (blocks if all_blocks else max(1, blocks // 2))
 
 
 def _rows_of(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
@@ -137,7 +137,7 @@ def _rows_of(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
 
 def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
     form, name, strategy = by_outputs(A, job.product), job.kernel, STRATEGIES[job.kernel]
-    if job.whole:
+    if job.sums:
         return _bind_sums(A, form, job)
     words, any_row = nwords(form.shape[1]), _any_row_will_do(form, job)
     given = _fixed(A, form, job) | {"n": form.shape[1]}
@@ -160,7 +160,7 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
         given["empty"] = workspaces.pull_space(form, _rows_of(A, form)).empty
         file = "spmv/gather.cu"
         threads = min(words * 8, most)  # a block for 32 words at least
-    more = {"WHOLE": "1"} if strategy.whole else {}
+    more = {"WHOLE": "1"} if strategy.every_entry else {}
     run = _kernel(file, strategy.kernel, form, job, **more)
     return ProductLaunch(A.device.prepare(run, threads, **given))
 
@@ -170,19 +170,19 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     device, xp, square = A.device, A.device.xp, A.shape[0] == A.shape[1]
     given = {"n": form.shape[1], "nvals": form.nvals, **_arrays(form, job)}
     edges = form.nvals if square else 0  # at most; exactly if the matrix is symmetric
-    if job.whole == "equal":
+    if job.sums == "equal":
         run = _kernel("spmv/sums.cu", "spmv_csc_equal", form, job)
         given = {name: x for name, x in given.items() if name in run.names}
         return ProductLaunch(device.prepare(run, form.shape[1], frontier_edges=edges, **given))
     heads, ranks = workspaces.heads_of(form), workspaces.NO_RANKS
-    assert heads is not None  # as `sums_whole` has found
+    assert heads is not None  # as `sums_kind` has found
     if not job.u_iso:
         ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
         lengths = edges_of_outputs(A, job.product, form)
         if lengths is not None and not A.symmetric:
             edges = workspaces.entries_of(device, heads.there, lengths)
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
-    threads = _cooperative(A, run, whole=True)
+    threads = _cooperative(A, run, all_blocks=True)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.numpy)
     given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
@@ -246,7 +246,7 @@ def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
     if name in ("push_active", "pull_active"):  # each call gives these
         lists = {param: given.pop(param) for param in ("vertex", "offset")}
         lists |= {"listed": -1} if pulls else {}
-    threads = _cooperative(A, run, whole=name != "push_queue")
+    threads = _cooperative(A, run, all_blocks=name != "push_queue")
     launch = A.device.prepare(run, threads, cooperative=True, **given)
     return ProductLaunch(launch, counters=3 * constant("kCounterStride"), lists=lists)
 
@@ -263,8 +263,8 @@ def sums_every_entry(product: Product) -> bool:
     return product.result is not BOOL  # whose sums end at a terminal value
 
 
-def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> str:
-    """Return `Job.whole` of a pull for all outputs whose sums are not known beforehand."""
+def sums_kind(A: CscMatrix, u: VectorStore, product: Product) -> str:
+    """Return `Job.sums` of a pull for all outputs whose sums are not known beforehand."""
     if u.form != "full" or not sums_every_entry(product):
         return ""
     if _has_equal_products(A, u, product):
@@ -326,8 +326,8 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
         Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL, variants=("order",)),
         Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL, variants=("order",)),
-        Strategy("pull_scalar_all", "spmv_csc_scalar", _bind_pull, _PULL, whole=True),
-        Strategy("pull_warp_all", "spmv_csc_warp", _bind_pull, _PULL, whole=True),
+        Strategy("pull_scalar_all", "spmv_csc_scalar", _bind_pull, _PULL, every_entry=True),
+        Strategy("pull_warp_all", "spmv_csc_warp", _bind_pull, _PULL, every_entry=True),
         Strategy("pull_bitmap", "spmv_csc_bitmap", _bind_pull, _PULL, variants=("order", "plain")),
         Strategy("pull_gather", "spmv_pull_gather", _bind_pull, _PULL, variants=("order",)),
     )

@@ -162,7 +162,7 @@ class MatrixHandle:
 
     @property
     def stamp(self) -> Any:
-        """What is another one whenever the arrays by columns or by rows are, or a workspace."""
+        """A value that changes when the arrays of either form, or a workspace, are replaced."""
         store = self.store
         form = store.by_columns if isinstance(store, BitmapMatrix) else store
         return form and (form.stamp, form.csr and form.csr.stamp)

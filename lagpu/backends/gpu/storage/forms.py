@@ -206,7 +206,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
 
 
 def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
-    """Return the mean over all edges of the out-degree of the vertex to which the edge leads."""
+    """Return the mean out-degree of the vertices that edges lead to, over all edges."""
     device, n = successors.device, successors.shape[1]
     if not successors.nvals:
         return 0.0
@@ -328,7 +328,7 @@ def _shares(A: CscMatrix) -> int:
 
 
 def _bytes_to_sort(A: CscMatrix) -> tuple[int, int | None]:
-    """Return the bytes to sort entries at once, and those beside shares; None: it has none."""
+    """Return the bytes to sort entries at once, and those beside shares, None without shares."""
     beside = 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
     has_shares = A.values is None and max(A.shape) < 2**31  # a pair of indices fits 64 bits
     return 32 * A.nvals + 16 * A.shape[0], beside if has_shares else None

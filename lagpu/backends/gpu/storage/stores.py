@@ -436,7 +436,7 @@ class VectorStore:
     the next direction. `frontier_edges` are the matrix entries in the columns of its entries, if a
     product counted them; ``edge_offsets(form)`` returns their offsets, if a product was to keep
     them or the vector is a level. What the text of a program depends on is `kind`: type and size.
-    `stamp` is another number whenever the form or an array was replaced, which no other vector had.
+    `stamp` becomes a number that no other vector had whenever the form or an array is replaced.
     """
 
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
@@ -539,7 +539,7 @@ class VectorStore:
         return self._nvals
 
     def pending_count(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
-        """Return what returns the number of entries there are now, by `read`; only that waits."""
+        """Return a function that reads the present number of entries by `read`; only that waits."""
         if self._nvals is None and self._count is None:
             self._start_count()
         device, known, count = self.device, self._nvals, self._count
@@ -640,7 +640,7 @@ class VectorStore:
         return self.words, self.values, self.number
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
-        """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
+        """Return what `readable` does by the names of kernels: ``words``, ``values``, ``iso``."""
         words, values, number = self.readable()
         return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
 
@@ -659,7 +659,7 @@ class VectorStore:
         return list_bits(self.device, self.words, self.values)
 
     def set_values(self, packed: Array) -> None:
-        """Replace the values of all entries, by index; what a product left here stays."""
+        """Replace the values of all entries, by index; the statistics of a product stay."""
         if self.form == "bitmap":
             at, values = list_bits(self.device, self.words)[0], self.spare_values(self.dtype)
             self._run("scatter_entries", len(at), len(at), at, packed, None, values, typed=True)

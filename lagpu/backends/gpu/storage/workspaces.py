@@ -100,7 +100,7 @@ def edge_frontier(A: stores.CscMatrix, sums: bool) -> dict[str, Array | None]:
 
 
 def scatter_space(A: stores.CscMatrix) -> dict[str, Array]:
-    """Return what ``push_scatter`` keeps of each row: an entry's number, and a list of those."""
+    """Return room for ``push_scatter``: the number of an entry of each row, and a list of those."""
     sizes = A.shape[0], A.col_ptr.dtype, "push_scatter"
     return {name: _room(A, name, *sizes) for name in ("map", "chosen")}
 
@@ -194,7 +194,7 @@ def index_types(A: stores.CscMatrix, prefix: str = "") -> dict[str, str]:
 
 
 def index_ctype(indices: Array) -> str:
-    """Return what kernels call the type of an index array."""
+    """Return the type of an index array as kernels name it."""
     return "i32" if indices.dtype == np.int32 else "i64"
 
 

@@ -111,7 +111,7 @@ def test_a_compiler_that_hangs_ends_with_all_that_it_started(chosen, cache, monk
 def test_a_compiler_that_hangs_at_its_version(chosen, monkeypatch):
     monkeypatch.setattr(compiler, "_VERSION_SECONDS", 0.2)
     chosen("", "sleep 999")
-    with pytest.raises(BackendUnavailable, match=r"does not tell its version in 0\.2 s"):
+    with pytest.raises(BackendUnavailable, match=r"does not report its version in 0\.2 s"):
         build()
 
 

@@ -178,7 +178,7 @@ def test_a_gpu_is_held_by_a_kernel_of_one_thread():
 def test_another_observer_sees_launches(device, prepared):
     prepared(NEW)
     seen = []
-    device.observer = SimpleNamespace(prepared=lambda launch, new: seen.append((launch, new)))
+    device.observer = SimpleNamespace(run_prepared=lambda launch, new: seen.append((launch, new)))
     prepared(NEW)
     assert seen == [(prepared, NEW)]
     assert (prepared.kernel.name, prepared.threads) == ("count_bits", 64)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lagpu import BOOL, FP64, INT32, monoid
+from lagpu import BOOL, FP32, FP64, INT32, binary, monoid
+from lagpu.algebra.operators import Monoid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Prelude, from_source
 
@@ -54,3 +55,16 @@ def test_an_idempotent_monoid_keeps_equal_values(m):
         if not z.is_bool
         else all(m.op.evaluate(z, z.numpy.type(x), z.numpy.type(x)) == bool(x) for x in (0, 1))
     )
+
+
+@pytest.mark.parametrize("like", [monoid.min, monoid.max], ids=str)
+def test_an_operator_with_text_takes_the_identity_of_each_type(like):
+    m = Monoid("of_text", binary.hypot, like.identity, terminal=like.terminal, registered=True)
+    prelude = Prelude()
+    functor = prelude.functor(m)
+    lines = [
+        f"out[0] = f64({functor}::identity<f32>());",
+        f"out[1] = {functor}::is_terminal<f64>(f64({functor}::identity<f64>() * -1));",
+    ]
+    found = flags(lines, 2, "f64", np.float64, prelude.text)
+    assert found.tolist() == [float(like.identity(FP32)), 1]

@@ -11,7 +11,7 @@ from samples import picked
 import lagpu
 from lagpu import INT64, Matrix, Vector, algorithms, binary, semiring
 from lagpu.backends.gpu import kernels
-from lagpu.backends.gpu.ops.planner import named
+from lagpu.backends.gpu.ops.planner import plan_of
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, _bind_listed, edges_of_outputs
 from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
@@ -203,7 +203,7 @@ def test_an_order_that_does_not_fit_is_one_line(place, monkeypatch):
 
 @pytest.mark.parametrize("kernel", NAMES)
 def test_a_kernel_is_named_with_its_variant(kernel):
-    plan = named(kernel, "why")
+    plan = plan_of(kernel, "why")
     assert f"{plan.kernel}:{plan.variant}".removesuffix(":") == kernel
     assert plan.direction == kernel.partition("_")[0]
     assert plan.reason == "why"
@@ -213,7 +213,7 @@ def test_a_kernel_is_named_with_its_variant(kernel):
 def test_an_unknown_variant_lists_those_there_are(wrong):
     name = wrong.partition(":")[0]
     with pytest.raises(InvalidValue, match=f"there is no '{wrong}'. Use {name} or {name}:order"):
-        named(wrong, "")
+        plan_of(wrong, "")
 
 
 FILES = {

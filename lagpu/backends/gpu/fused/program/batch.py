@@ -44,9 +44,9 @@ _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 _LONG = 1 << 23
 
 
-#: A `Line` with a number for its key, the share of a batch that the statement fills, and by what
-#: the next one at its place is known to be the same but for its numbers: None if by nothing, else
-#: what `parts_of` says of it first, the stamp of each handle, the number and the share.
+#: A `Line` with a number for its key, the share of a batch that the statement fills, and what shows
+#: that the next statement at its place is the same but for its numbers, or None: the first result
+#: of `parts_of`, the stamp of each handle, the number and the share.
 BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
 
 
@@ -71,7 +71,7 @@ class Batches:
         #: What came again last, by its first line, its last one and how many there are.
         self._again: dict[tuple[int, int, int], _Again] = {}
         #: The last batch of such lines, with the first place of the object at each place, and how
-        #: many objects there are: no other one that is alike in this needs its signature made.
+        #: many objects there are: a batch with the same of these needs no new signature.
         self._last: dict[tuple[Any, ...], tuple[list[int], int, _Known, bool]] = {}
 
     def line(self, statement: Statement, last: Any = None) -> BatchLine | None:

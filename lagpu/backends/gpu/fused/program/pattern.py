@@ -35,7 +35,7 @@ Array = Any
 def generated_pattern_loop(
     counters: Counters, statements: Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
-    """Return the kernel of a loop within a pattern, or why there is none; `why` no other fits."""
+    """Return the kernel of a loop within a pattern, or why it has none; `why`: no other fits."""
     masks = [s.desc.mask for s in statements if isinstance(s.operation, ops.Multiply)]
     if not masks or masks[0] is None:
         return Rejection("no product is at the entries of a mask")

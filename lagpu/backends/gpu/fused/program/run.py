@@ -35,7 +35,7 @@ from lagpu.backends.match import distinct, method
 from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 
 NO_LIMIT = 2**64 - 1
-_FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
+_FLAGS = 2  # words beside the counters, where all threads see that the loop is stopped
 #: Of a matrix with masked products in batches, or within its pattern: of more, the kernels that the
 #: planner chooses save more than launches take.
 MOST_ENTRIES = 1 << 20
@@ -57,7 +57,7 @@ def counters_of(device: Device, counters: int) -> Any:
 
 
 def generated_loop(statements: ops.Statements, until: Until, why: str) -> GeneratedLoop | Rejection:
-    """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
+    """Return the kernel of a loop over vectors, or why it has none; `why`: no other kernel fits."""
     lacking = once(statements, why_not_generated)
     return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
 
@@ -65,7 +65,7 @@ def generated_loop(statements: ops.Statements, until: Until, why: str) -> Genera
 def generated_sweep(
     statements: ops.Statements, turns: ops.Sweep, why: str
 ) -> GeneratedLoop | Rejection:
-    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep."""
+    """Return a loop whose body ends with the masks of the next level; `why`: it is no sweep."""
     given: Any = turns.levels
     levels, deepest = given.vector, given.deepest
     masks = turns.here, turns.above
@@ -363,7 +363,7 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 def generated_bitmap_loop(
     counters: Counters, statements: ops.Statements, until: Until, why: str
 ) -> KernelLoop | Rejection:
-    """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
+    """Return the kernel of a loop over matrices, or why it has none; `why`: no other one fits."""
     products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
     if any(s.out is p.matrix for p in products for s in statements):
         return Rejection("the body writes the matrix of a product")
