@@ -17,7 +17,7 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
-from lagpu.core.arguments import combine, from_rows
+from lagpu.core.arguments import from_rows
 from lagpu.dtypes import Array, DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
@@ -128,7 +128,7 @@ def from_entries(
             new = np.ones(given, bool)
             new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
             starts = np.flatnonzero(new)
-            values = combine(values, starts, dup_op, lookup(values.dtype))
+            values = dup_op.fold_runs(values, starts, lookup(values.dtype))
             rows, cols = rows[starts], cols[starts]
         data = np.ones(len(rows), np.int8) if values is None else values
         entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
@@ -161,7 +161,7 @@ def _from_keys(
         if values is not None and dup_op is None:
             values = np.add.reduceat(values, starts, dtype=values.dtype)
         elif values is not None and dup_op is not None:
-            values = combine(values, starts, dup_op, lookup(values.dtype))
+            values = dup_op.fold_runs(values, starts, lookup(values.dtype))
     row_idx = (keys & ((1 << width) - 1)).astype(index_kind(nrows))
     keys >>= width
     col_ptr = np.zeros(ncols + 1, np.int64)
