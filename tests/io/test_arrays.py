@@ -49,6 +49,14 @@ def test_scipy_array_is_left_as_it_is():
     assert S.data.tolist() == [1, 2, 3]
 
 
+def test_a_matrix_keeps_no_array_of_scipy(backend):
+    S = sp.csc_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    A = from_scipy(S, backend=backend)
+    S.data *= 5
+    S.indices[:] = 0
+    assert entries(A) == [(0, 1, 1.0), (1, 0, 2.0)]
+
+
 def test_scipy_types():
     assert from_scipy(sp.eye_array(3, dtype=np.int8), backend="cpu").dtype is INT32
     with pytest.raises(DomainMismatch):
