@@ -328,6 +328,14 @@ class BinaryOp(Operator):
         found: Monoid | None = vars(self.parent).get("_monoid")
         return found if None in (found, self.dtype) else found[self.dtype]  # type: ignore[index]
 
+    def merged(self, rows: Any, cols: Any, values: Any, kind: DType) -> tuple[Any, Any, Any]:
+        """Return entries sorted by column and row, those given several times combined."""
+        order = np.lexsort((rows, cols))
+        rows, cols, values = rows[order], cols[order], values[order]
+        new = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+        starts = np.flatnonzero(np.append(True, new))[: len(rows)]
+        return rows[starts], cols[starts], self.fold_runs(values, starts, kind)
+
     def fold_runs(self, values: Any, starts: Any, kind: DType) -> Any:
         """Combine each run of values, beginning at `starts`, from left to right."""
         domain, _ = self.types(kind)

@@ -123,13 +123,7 @@ def from_entries(
     else:
         if values is not None and dup_op is not None:
             memory.require(48 * given, "entries that are given twice")
-            order = np.lexsort((rows, cols))
-            rows, cols, values = rows[order], cols[order], values[order]
-            new = np.ones(given, bool)
-            new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-            starts = np.flatnonzero(new)
-            values = dup_op.fold_runs(values, starts, lookup(values.dtype))
-            rows, cols = rows[starts], cols[starts]
+            rows, cols, values = dup_op.merged(rows, cols, values, lookup(values.dtype))
         data = np.ones(len(rows), np.int8) if values is None else values
         entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
         csc = compress(entries, pattern=values is None)

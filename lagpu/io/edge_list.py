@@ -60,10 +60,8 @@ class Top(NamedTuple):
     def require(self, count: int, name: str) -> None:
         """Raise `FileFormatError` if fewer edges follow than a comment says."""
         if count < self.edges:
-            raise FileFormatError(
-                f"read: {name}: a comment says {self.edges} edges, and {count} follow. Get the "
-                "whole file, or remove the comment."
-            )
+            fact = f"a comment says {self.edges} edges, and {count} follow"
+            raise FileFormatError(f"read: {name}: {fact}. Get the rest, or remove the comment.")
 
 
 def top_of(data: bytes, name: str) -> Top:

@@ -216,11 +216,8 @@ class CpuBackend:
             dup_op = binary.first if dup_op is None else dup_op
         if dup_op is not None and not dtype.is_bool and dup_op.types(dtype) != (dtype, dtype):
             # GraphBLAS casts the values of entries that are given once, too.
-            order = np.lexsort((on_host(cols), on_host(rows)))
-            rows, cols, values = (on_host(x)[order] for x in (rows, cols, values))
-            starts = np.flatnonzero(np.diff(rows, prepend=-1) | np.diff(cols, prepend=-1))
-            values = dup_op.fold_runs(values, starts, dtype)
-            rows, cols, dup_op = rows[starts], cols[starts], None
+            entries = on_host(rows), on_host(cols), on_host(values)
+            (rows, cols, values), dup_op = dup_op.merged(*entries, dtype), None
         dup = None if dup_op is None else handles.typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
             A = gb.Matrix.from_coo(
