@@ -17,7 +17,7 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
-from lagpu.core.arguments import from_rows
+from lagpu.core.arguments import from_rows, one_if_alike
 from lagpu.dtypes import Array, DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
@@ -329,6 +329,6 @@ def compress(entries: Any, *, pattern: bool = False) -> CSC:
 def _iso(values: Array) -> Any:
     """Return the value of all entries as a scalar if it is the same, else all values."""
     values = values.astype(lookup(values.dtype).numpy, copy=False)
-    if values.size == 0:
-        return values.dtype.type(1)
-    return values[0] if (values == values[0]).all() else values
+    if values.size < 2:
+        return values[0] if values.size else values.dtype.type(1)
+    return one_if_alike(values)
