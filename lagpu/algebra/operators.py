@@ -328,6 +328,25 @@ class BinaryOp(Operator):
         found: Monoid | None = vars(self.parent).get("_monoid")
         return found if None in (found, self.dtype) else found[self.dtype]  # type: ignore[index]
 
+    def merged(self, rows: Any, cols: Any, values: Any, kind: DType) -> tuple[Any, Any, Any]:
+        """Return entries sorted by column and row, those given several times combined."""
+        order = np.lexsort((rows, cols))
+        rows, cols, values = rows[order], cols[order], values[order]
+        new = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+        starts = np.flatnonzero(np.append(True, new))[: len(rows)]
+        return rows[starts], cols[starts], self.fold_runs(values, starts, kind)
+
+    def fold_runs(self, values: Any, starts: Any, kind: DType) -> Any:
+        """Combine each run of values, beginning at `starts`, from left to right."""
+        domain, _ = self.types(kind)
+        total = values[starts].copy()
+        ends = np.append(starts[1:], len(values))
+        for step in range(1, int((ends - starts).max(initial=0))):
+            more = starts + step < ends
+            found = self.evaluate(domain, total[more], values[starts[more] + step])
+            total[more] = cast(found, kind)
+        return total
+
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
         """Return the deferred call of ``op(u | v)``, ``op(u & v)``, ``op(u, 3)`` or ``op(3, u)``.
 

@@ -253,18 +253,20 @@ def check_ego_graph(
     return NEAR_RULES
 
 
-def check_k_hop_sizes(A: Any, k: int, sizes: Any) -> tuple[str, ...]:
+def check_k_hop_sizes(A: Any, k: int, sizes: Any, nodes: Any = None) -> tuple[str, ...]:
     """Prove that numbers are those of the other vertices within k edges, or raise.
 
-    `sizes`, (n,), has the numbers of all vertices, or of some.
+    `sizes`, (n,), has the numbers of the vertices `nodes`, by default all.
     """
     proof = Proof("check_k_hop_sizes", SIZE_RULES, A)
     size, present = proof.dense(sizes, "sizes")
-    wanted = np.zeros(proof.n, np.int64)
-    for v in np.flatnonzero(present):
+    asked, wanted = present.copy(), np.zeros(proof.n, np.int64)
+    asked[slice(None) if nodes is None else proof.vertices(nodes, "nodes are not within")] = True
+    for v in np.flatnonzero(asked):
         level = proof.edges.search(np.array([v]))
         wanted[v] = np.count_nonzero((level > 0) & (level <= min(k, proof.n)))
-    proof.refuse(0, present & (size != wanted), lambda v: f"{size[v]}, not {wanted[v]}")
+    words = np.where(present, size.astype(str), "no size")
+    proof.refuse(0, asked & ~(present & (size == wanted)), lambda v: f"{words[v]}, not {wanted[v]}")
     return SIZE_RULES
 
 

@@ -417,19 +417,7 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
             f"from_coo: index {twice} is given twice. Give dup_op=, e.g. binary.plus."
         )
     dense = np.broadcast_to(values, indices.shape)
-    return indices[first], combine(dense, np.flatnonzero(first), binary_operator(dup_op), kind)
-
-
-def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
-    """Combine each run of values, beginning at `starts`, from left to right."""
-    domain, _ = op.types(kind)
-    total: Array = values[starts].copy()
-    ends = np.append(starts[1:], len(values))
-    for step in range(1, int((ends - starts).max(initial=0))):
-        more = starts + step < ends
-        next_values = values[starts[more] + step]
-        total[more] = cast(op.evaluate(domain, total[more], next_values), kind)
-    return total
+    return indices[first], binary_operator(dup_op).fold_runs(dense, np.flatnonzero(first), kind)
 
 
 def binary_operator(op: Any) -> BinaryOp:

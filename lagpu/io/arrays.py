@@ -42,10 +42,10 @@ def from_scipy(
             f"from_scipy: {type(S).__name__} is not a 2-D sparse array. "
             "Wrap it in scipy.sparse.coo_array."
         )
-    columns = S.tocsc()
-    if columns is S and not S.has_canonical_format:
-        columns = S.copy()  # `compress` sorts in place
-    return named(compress(columns).matrix(backend), dtype, name)
+    columns, place = S.tocsc(), backends.get(backend)
+    if columns is S and (not S.has_canonical_format or getattr(place.device, "xp", 0) is np):
+        columns = S.copy()  # `compress` sorts in place, and sim keeps arrays
+    return named(compress(columns).matrix(place), dtype, name)
 
 
 from_scipy_sparse = from_scipy  # the name in python-graphblas

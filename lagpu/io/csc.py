@@ -17,7 +17,7 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix
-from lagpu.core.arguments import combine, from_rows
+from lagpu.core.arguments import from_rows, one_if_alike
 from lagpu.dtypes import Array, DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
@@ -123,13 +123,7 @@ def from_entries(
     else:
         if values is not None and dup_op is not None:
             memory.require(48 * given, "entries that are given twice")
-            order = np.lexsort((rows, cols))
-            rows, cols, values = rows[order], cols[order], values[order]
-            new = np.ones(given, bool)
-            new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-            starts = np.flatnonzero(new)
-            values = combine(values, starts, dup_op, lookup(values.dtype))
-            rows, cols = rows[starts], cols[starts]
+            rows, cols, values = dup_op.merged(rows, cols, values, lookup(values.dtype))
         data = np.ones(len(rows), np.int8) if values is None else values
         entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
         csc = compress(entries, pattern=values is None)
@@ -161,7 +155,7 @@ def _from_keys(
         if values is not None and dup_op is None:
             values = np.add.reduceat(values, starts, dtype=values.dtype)
         elif values is not None and dup_op is not None:
-            values = combine(values, starts, dup_op, lookup(values.dtype))
+            values = dup_op.fold_runs(values, starts, lookup(values.dtype))
     row_idx = (keys & ((1 << width) - 1)).astype(index_kind(nrows))
     keys >>= width
     col_ptr = np.zeros(ncols + 1, np.int64)
@@ -335,6 +329,6 @@ def compress(entries: Any, *, pattern: bool = False) -> CSC:
 def _iso(values: Array) -> Any:
     """Return the value of all entries as a scalar if it is the same, else all values."""
     values = values.astype(lookup(values.dtype).numpy, copy=False)
-    if values.size == 0:
-        return values.dtype.type(1)
-    return values[0] if (values == values[0]).all() else values
+    if values.size < 2:
+        return values[0] if values.size else values.dtype.type(1)
+    return one_if_alike(values)

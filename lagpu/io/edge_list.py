@@ -39,6 +39,7 @@ KONECT = re.compile(
 )
 _DIRECTED = re.compile(rb"^[ \t]*graph\.\S*\.directed[ \t]*=[ \t]*(true|false)\b", re.MULTILINE)
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
+_EDGES = re.compile(rb"^[#%].*?\bnodes:[ \t]*[0-9]+[ \t]+edges:[ \t]*([0-9]{1,18})\b", re.I | re.M)
 _COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
 _BYTES_OF_EDGE = 32  # with what joins the pieces (docs/design/memory.md)
@@ -51,9 +52,16 @@ class Top(NamedTuple):
     start: int  # where this line begins
     first: bytes  # this line, empty if there is none
     nodes: int | None  # the vertices that a comment says
+    edges: int  # those that a comment says, which a file that was cut has not
     undirected: bool  # as in `Parsed`
     width: int  # the numbers of each line after it
     second: tuple[int, bytes]  # the number of the next such line, and the line, or nothing
+
+    def require(self, count: int, name: str) -> None:
+        """Raise `FileFormatError` if fewer edges follow than a comment says."""
+        if count < self.edges:
+            fact = f"a comment says {self.edges} edges, and {count} follow"
+            raise FileFormatError(f"read: {name}: {fact}. Get the rest, or remove the comment.")
 
 
 def top_of(data: bytes, name: str) -> Top:
@@ -64,8 +72,9 @@ def top_of(data: bytes, name: str) -> Top:
     nodes, undirected = comments_of(data, start, name)
     text = data[: data.find(b"\n", start) + 1 or len(data)]
     width = _width(second) or _width(first) or 2
+    said, line = _EDGES.search(data, 0, start), reading.line_number(data, at)
     return Top(
-        text, start, first, nodes, undirected, width, (reading.line_number(data, at), second)
+        text, start, first, nodes, int(said[1]) if said else 0, undirected, width, (line, second)
     )
 
 
@@ -101,6 +110,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         if not options.renumber:
             raise
         edges, ids = _named(data, top, budget, options)
+        top.require(len(edges.u), name)
     held, part, largest = len(data) + 16 * len(edges.u), "", n - 1
     if not options.renumber and n > len(data) and largest == edges.largest():
         part = f"vertex {largest}"  # which alone is to blame
@@ -159,6 +169,7 @@ def settled(top: Top, edges: reading.Extent, name: str, options: Options) -> tup
                 why = _why(second, own)
                 raise FileFormatError(f"read: {name}, line {line}: {show(second)} {why}.")
             found = _parsed(top.text, top.start, top.width, name)
+    top.require(edges.size + len(found.u), name)
     return max(top.nodes or 0, n or 0, 1 + max(edges.top), 1 + found.largest()), found
 
 

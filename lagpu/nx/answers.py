@@ -237,7 +237,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     if quick and converted is None and not _searched_often(G):
         return f"{name} of NetworkX takes less time than to convert the graph for one call."
     on_host = rules.by_level and backends.get().device is None
-    if on_host and _noted(G, "lagpu deep", lambda: _is_deep(G)):
+    few = itertools.islice(G, 0, None, max(1, len(G) // 3))  # nodes, to search a little from
+    if on_host and _noted(G, "lagpu deep", lambda: any(_levels_of_few(G, v) >= _DEEP for v in few)):
         return f"the graph is deep, and {name} of lagpu takes time for each level."
     return True
 
@@ -266,12 +267,6 @@ def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
 
 
 _PROBED, _DEEP = 512, 16  # nodes that a search may find, and levels that they have in a deep graph
-
-
-def _is_deep(G: Any) -> bool:
-    """Return True if short searches from three nodes find few nodes at each level."""
-    some = itertools.islice(G, 0, None, max(1, len(G) // 3))
-    return any(_levels_of_few(G, node) >= _DEEP for node in some)
 
 
 def _noted(G: Any, key: str, find: Callable[[], R]) -> R:

@@ -209,7 +209,8 @@ class Graph:
             if self.origin is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
             now = adjacency(self.origin, {name: 1})
-            if not np.array_equal(now.cols, self.stored.cols):
+            before, after = (np.append(x.row_ptr, x.cols) for x in (self.stored, now))
+            if now.nodes != self.names or not np.array_equal(before, after):
                 raise NotImplementedError("the graph has changed since it was converted")
             self.stored.values.update(now.values)
         values = self.stored.values[name]

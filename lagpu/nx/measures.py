@@ -56,12 +56,8 @@ def generalized_degree(G: Graph, nodes: Any) -> Any:
     chosen = G.bunch(nodes)
     cuts = np.cumsum(np.bincount(ends, minlength=len(G)))
     of = np.split(many[np.argsort(ends, kind="stable")], cuts)
-    found = [_counted(of[v].tolist(), int(degree[v])) for v in chosen]
+    found = [Counter(of[v].tolist() + [0] * int(degree[v])) for v in chosen]
     return found[0] if nodes is not None and nodes in G else G.named(found, chosen)
-
-
-def _counted(triangles: list[int], zeros: int) -> Counter[int]:
-    return Counter(triangles + [0] * zeros)
 
 
 # ---- similarity of nodes, for the prediction of edges

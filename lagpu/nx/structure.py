@@ -38,20 +38,10 @@ def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
     return (set(names[a:b]) for a, b in itertools.pairwise(ends) if a < b)
 
 
-def _components(G: Graph) -> Iterator[set[Any]]:
-    """Return an iterator over the components, weak ones, in the order of their first nodes."""
-    return _sets(G, _labels(G))
-
-
-def _number_of_components(G: Graph) -> int:
-    """Return the number of components, of weak ones in a directed graph."""
-    return len(np.unique(_labels(G)))
-
-
-for _weakly, _not_for in (("", ("directed",)), ("weakly_", ())):
-    answers(name=f"{_weakly}connected_components", quick=True, not_for=_not_for)(_components)
-    _number = answers(name=f"number_{_weakly}connected_components", quick=True, not_for=_not_for)
-    _number(_number_of_components)
+for _pre, _not_for in (("", ("directed",)), ("weakly_", ())):
+    _how: Any = {"quick": True, "not_for": _not_for}
+    answers(name=f"{_pre}connected_components", **_how)(lambda G: _sets(G, _labels(G)))
+    answers(name=f"number_{_pre}connected_components", **_how)(lambda G: len(np.unique(_labels(G))))
 
 
 @answers(quick=True, not_for=("directed",))

@@ -155,7 +155,7 @@ def test_searches_are_one_kernel(backend, n):
         find()
         assert backend.name not in ("sim", "gpu") or is_fused(A.backend.last_loop)
     check_k_hop_sizes(A, 2, k_hop_sizes(A, 2))
-    check_k_hop_sizes(A, 3, k_hop_sizes(A, 3, [5, 2, 9]))
+    check_k_hop_sizes(A, 3, k_hop_sizes(A, 3, [5, 2, 9]), [5, 2, 9])
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
@@ -254,6 +254,14 @@ def test_wrong_matrices_are_refused(check, right, i, j, value, message):
         (check_reciprocity, reciprocity(ONE_WAY), 1, 0.5, "vertex 1: 0.5, not 0.66"),
         (check_reciprocity, reciprocity(ONE_WAY), 2, None, "vertex 2: no share"),
         (lambda A, x: check_k_hop_sizes(A, 1, x), k_hop_sizes(ONE_WAY, 1), 0, 2, "0: 2, not 1"),
+        (lambda A, x: check_k_hop_sizes(A, 1, x), k_hop_sizes(ONE_WAY, 1), 0, None, "0: no size"),
+        (
+            lambda A, x: check_k_hop_sizes(A, 1, x, [2, 0]),
+            k_hop_sizes(ONE_WAY, 1, [2, 0]),
+            2,
+            None,
+            "2: no size",
+        ),
         (check_largest_component, largest_component(ONE_WAY), 3, True, "vertex 3: a member"),
         (check_largest_component, largest_component(ONE_WAY), 1, None, "vertex 1: no member"),
     ],

@@ -31,6 +31,7 @@ from lagpu import (
     FP64,
     INT32,
     INT64,
+    UINT64,
     Matrix,
     Vector,
     binary,
@@ -292,6 +293,20 @@ def test_duplicates_are_combined_or_refused(backend):
     assert (B.dtype, B.nvals, B.get(1, 2)) == (BOOL, 2, True)
     C = Matrix.from_coo(triplets[0], triplets[1], 1, INT32, dup_op=binary.plus, backend=backend)
     assert (C.dtype, C.get(1, 2), C.get(0, 0)) == (INT32, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "values", "kept"),
+    [
+        (binary.lor, FP64, [2.5, 3.0, 7.0, -4.0], [1.0, 7.0, -4.0]),
+        (binary.lxnor, INT64, [2, 0, 7, -4], [0, 7, -4]),
+        (binary.lt, INT64, [2, 3, 7, -4], [1, 7, -4]),
+        (binary.truediv, UINT64, [6, 3, 2**63 + 1, 5], [2, 2**63 + 1, 5]),
+    ],
+)
+def test_an_entry_given_once_keeps_its_value(backend, op, dtype, values, kept):
+    A = Matrix.from_coo([0, 0, 1, 2], [2, 2, 1, 0], values, dtype, dup_op=op, backend=backend)
+    assert [x.tolist() for x in A.to_coo()] == [[0, 1, 2], [2, 1, 0], kept]
 
 
 @pytest.mark.parametrize("value", [True, 7, 2.5])

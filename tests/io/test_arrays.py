@@ -16,6 +16,7 @@ from lagpu.errors import (
 )
 from lagpu.io import (
     from_arrays,
+    from_edgelist,
     from_scipy,
     from_scipy_sparse,
     to_scipy,
@@ -47,6 +48,21 @@ def test_scipy_array_is_left_as_it_is():
     assert entries(from_scipy(S, backend="cpu")) == [(0, 0, 5), (2, 0, 1)]
     assert S.indices.tolist() == [2, 0, 0]
     assert S.data.tolist() == [1, 2, 3]
+
+
+def test_a_matrix_keeps_no_array_of_scipy(backend):
+    S = sp.csc_array(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    A = from_scipy(S, backend=backend)
+    S.data *= 5
+    S.indices[:] = 0
+    assert entries(A) == [(0, 1, 1.0), (1, 0, 2.0)]
+
+
+def test_zeros_of_both_signs_are_not_one_value(backend):
+    S = sp.csc_array(([-0.0, 0.0], ([0, 1], [1, 0])), shape=(2, 2))
+    B, _ids = from_edgelist([(0, 1, -0.0), (1, 0, 0.0)], backend=backend)
+    for A in (from_scipy(S, backend=backend), B):
+        assert np.signbit(A.to_coo()[2]).tolist() == [True, False]
 
 
 def test_scipy_types():

@@ -131,6 +131,13 @@ def test_header_line(save, content, options, n, expected):
     assert edges(A) == expected
 
 
+@pytest.mark.parametrize("renumber", [False, True])
+@pytest.mark.parametrize("lines", ["", "0 1\n", "2 0\n0 1\n"])
+def test_a_list_that_lacks_edges_of_its_comment_is_refused(save, lines, renumber):
+    with pytest.raises(FileFormatError, match=rf"says 3 edges, and {lines.count(' ')} follow"):
+        read_cpu(save(f"# Directed graph\n# Nodes: 3 Edges: 3\n{lines}"), renumber=renumber)
+
+
 @pytest.mark.parametrize("content", ["4 3\n0 1\n1 2\n", "2 2\n0 1\n1 2\n", "x 2\n0 1\n1 2\n"])
 def test_promised_header_that_does_not_fit(save, content):
     with pytest.raises(FileFormatError, match=r"the header .* does not fit: 2 lines follow"):

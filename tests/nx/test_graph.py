@@ -57,6 +57,13 @@ def test_attributes_that_a_function_reads(door):
     plain.add_edge(1, 2)
     with pytest.raises(NotImplementedError, match="changed"):
         H.matrix("other")
+    moved = nx.DiGraph([(0, 2), (1, 2)])
+    H = convert_from_nx(moved)
+    moved.remove_edge(0, 2)
+    moved.add_edge(1, 2, w=7)
+    moved.add_edge(2, 2)
+    with pytest.raises(NotImplementedError, match="changed"):
+        H.matrix("w")
 
 
 def test_a_whole_graph_serves_every_function(door):

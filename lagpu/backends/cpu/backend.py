@@ -214,6 +214,10 @@ class CpuBackend:
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
             dup_op = binary.first if dup_op is None else dup_op
+        if dup_op is not None and not dtype.is_bool and dup_op.types(dtype) != (dtype, dtype):
+            # GraphBLAS casts the values of entries that are given once, too.
+            entries = on_host(rows), on_host(cols), on_host(values)
+            (rows, cols, values), dup_op = dup_op.merged(*entries, dtype), None
         dup = None if dup_op is None else handles.typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
             A = gb.Matrix.from_coo(
