@@ -67,7 +67,7 @@ def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path)
     assert "| graph | vertices | entries | statements |\n" in page
     assert "*Read*" not in page
     assert "s(v)" not in page
-    assert "times(share, 0.1667)" in page
+    assert "times(share, 1 / (A.nrows - 1))" in page
     assert "replace=True) << any_pair" in page_of("bfs_levels", tmp_path)
 
 
@@ -84,6 +84,50 @@ def test_a_weighted_page_gives_the_weights_and_draws_no_empty_product(tmp_path):
 
 def test_a_scalar_in_a_call_of_float_is_named(tmp_path):
     assert "\nfound = truediv(found, total)\n" in page_of("triangle_centrality", tmp_path)
+
+
+def test_a_formula_names_what_its_source_names(tmp_path):
+    """Values of the small graph say nothing, and an aggregator is several statements."""
+    formulas = {
+        "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
+        "shortest_path": ["before[source] = source", "back[target] = target"],
+        "k_core": ["peeled = valuele(left, k)", "t = valuege(core, k)"],
+        "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(forth, e)"],
+        "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
+        "triangle_count": ["largest = max(degree)", "s = plus(around) // 6"],
+        "similarity": ["D = diag(degree)", "own = D any.first C", "other = C any.second D"],
+        "label_propagation": ["best = max(K)", "T = diag(best) any.eq K"],
+        "laplacian_matrix": ["L = ainv(B)", "L plus= diag(sums)"],
+        "maximal_matching": ["gone = found any.pair C", "left⟨¬s(gone), r⟩ = left"],
+        "largest_component": ["largest = valueeq(sizes, s)", "least = min(t)"],
+        "path_weight": ["nearer = valuele(nearer, most)"],
+    }
+    for name, expected in formulas.items():
+        text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
+        at = [text.split("\n")[:-1].index(line) for line in expected]
+        assert at == sorted(at) or name == "maximal_matching", text
+        assert not re.search(r"\(old\)|\(2\)|^s = min\(A\)|index\(column", text, re.M), text
+    matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
+    assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
+
+
+def test_a_page_draws_the_loops_that_its_code_shows(tmp_path):
+    page = page_of("betweenness_centrality", tmp_path)
+    assert "any.pair" not in page
+    assert "any_pair(" not in page.split("## Steps")[1]
+    assert re.search(r"Step \d+, level \d: `pulled\(above.S", page)
+    assert "orange arrows" in (tmp_path / "betweenness_centrality-5.svg").read_text("utf-8")
+    page = page_of("strongly_connected_components", tmp_path)
+    assert "frontier⟨s(rest), r⟩ = frontier min.first A\n" in page
+
+
+def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
+    for name in pages.rows():
+        _, said = pages.sections(getattr(algorithms, name))
+        assert ("Notes" in said) != (name in pages._AS), name
+    page = page_of("neighborhood", tmp_path)
+    assert "As [`bfs_levels`](bfs_levels.md#method-and-cost)." in page
+    assert "vertices, source 0, k 2:" in page
 
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
@@ -171,7 +215,7 @@ def test_a_statement_in_the_notation_of_the_docs():
     A = generators.path(3, backend="cpu")
     found = [pages.formula(one) for one in step(algorithms.bfs_levels, A, 0)]
     assert found[:3] == [
-        "frontier[0] = True",
+        "frontier[source] = True",
         "levels⟨s(frontier)⟩ = depth",
         "frontier⟨¬s(levels), r⟩ = frontier any.pair A",
     ]

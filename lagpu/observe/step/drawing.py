@@ -345,11 +345,9 @@ class _Drawing:
         if p is None:
             grid.pattern(self.canvas, rows, cols)
         else:
-            factor = step.before[p.vector]
-            by_rows = p.vector_left
-            kept = step.kept
-            grid.pattern(self.canvas, rows, cols, factor.pattern, kept, by_rows=by_rows)
-            if by_rows:
+            factor, kept = step.before[p.vector], step.kept
+            grid.pattern(self.canvas, rows, cols, factor.pattern, kept, by_rows=p.vector_left)
+            if p.vector_left:
                 self._line(factor, self.left - 24 - _GAP - self.c, self.top, upright=True)
             else:
                 self._line(factor, self.left, self.top - _GAP - self.c)
@@ -431,8 +429,7 @@ class GraphDrawing:
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
         canvas.grow_to(_WIDTH, _HEIGHT + 64)
-        tails, heads = A.to_coo()[:2]
-        flows = tails, heads
+        flows = tails, heads = A.to_coo()[:2]
         dropped = used = np.zeros(len(tails), bool)
         p = step.product
         if p is not None and p.matrix == self._name:
@@ -450,7 +447,7 @@ class GraphDrawing:
             if p is not None and p.matrix == self._name:
                 was, now = (" before", " after") if p.vector == step.output else ("", "")
                 caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
-                caption += "; light arrows: dropped by the mask" * (step.kept is not None)
+                caption += "; light orange arrows: dropped by the mask" * bool(dropped.any())
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
@@ -539,9 +536,8 @@ def page_of_runs(
     every = [step for steps in small.values() for step in steps]
     for step in every:
         sizes = {name: state.size for name, state in step.vectors.items()}
-        for name, size in (
-            sizes | {name: max(A.shape) for name, A in step.matrices.items()}
-        ).items():
+        sizes |= {name: max(A.shape) for name, A in step.matrices.items()}
+        for name, size in sizes.items():
             require_size(size, name, what)
     if (most := max(map(len, small.values()))) > MOST:
         raise LimitExceeded(
@@ -562,11 +558,10 @@ def page_of_runs(
 
     def section(step: Step) -> str:
         code = -1 if step.code is None else codes.index(step.code)
-        level = step.level if step.level >= 0 else ""
         return _SECTION.format(
-            code=code, level=level, step=step, where=text(step.where),
+            code=code, level=step.level if step.level >= 0 else "", step=step,
             source=_breaking(step.source or step.formula), drawing=draw(step, layout, share),
-            graph=graph.draw(step, share) if graph else "",
+            where=text(step.where), graph=graph.draw(step, share) if graph else "",
         )  # fmt: skip
 
     sections = {labels: "".join(map(section, steps)) for labels, steps in small.items()}
@@ -589,9 +584,12 @@ def page_of_runs(
 def graph_of(steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of the first square matrix, of those in products if there are any."""
     begin = steps[0].matrices if steps else {}
-    used = {step.product.matrix for step in steps if step.product is not None}
-    names = [x for x in begin if x in used] or begin
-    return next((GraphDrawing(x, steps) for x in names if len({*begin[x].shape}) == 1), None)
+    products = [(step.product.matrix, step) for step in steps if step.product is not None]
+    used = {name: step.matrices[name] for name, step in reversed(products)}
+    same = [x for x, A in used.items() if any(A.isequal(B) for B in begin.values())]
+    names = [x for x in begin if x in used] or same or begin  # another function may rename it
+    square = (x for x in names if len({*{**used, **begin}[x].shape}) == 1)
+    return next((GraphDrawing(x, steps) for x in square), None)
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
