@@ -95,8 +95,8 @@ def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
 
 def test_a_verdict_on_many_graphs_is_a_list(reports):
     of_graphs = [f"G{k}: K=0.{k}, 1.51x over K=2" for k in range(4)]
-    text = "Not held: Best on {}. The paper: K=8. By 2 runs of 16 roots."
-    short = "Not held: The paper: K=8. By 2 runs of 16 roots."
+    text = "Not held: Best on {}. The paper: K=8. Measured in 2 runs of 16 roots."
+    short = "Not held: The paper: K=8. Measured in 2 runs of 16 roots."
     assert reports._by_graph(text.format("; ".join(of_graphs))) == [short, *of_graphs]
     few = text.format("; ".join(of_graphs[:3]))
     assert reports._by_graph(few) == [few]
