@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ _WHY = {  # a cell of a table has no number
 }
 _ONE_BY_ONE = ("betweenness_centrality", "betweenness_estimate")
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
+_WORD = re.compile(r"[\w.+-]+")
 _PRODUCT = re.compile(r" \w+[._]\w+ ")
 _AS = {  # the cost of an algorithm is that of another one
     "bfs": "bfs_parents",
@@ -121,6 +123,8 @@ def kind_of(row):
     """Return the kind of the small graph of an algorithm; some need reverse edges, or weights."""
     if row.name == "find_negative_cycle":
         return "negative"
+    if row.topic == "core":
+        return "undirected"  # which the algorithms make of any other graph
     return row.topic if row.topic in ("mutual", "forest") else row.graph
 
 
@@ -528,9 +532,10 @@ def _multiplies(step):
     return step.product is not None and step.before[step.product.vector].nvals > 0
 
 
-def _of_vertices(step, A):
-    """Whether a step writes a vector of the vertices, if it writes a vector."""
-    return step.output not in step.vectors or step.vectors[step.output].size == A.nrows
+def _of_vertices(step, A, others=True):
+    """Whether a step writes a vector of the vertices, or, with `others`, something else."""
+    written = step.vectors.get(step.output)
+    return others if written is None else written.size == A.nrows
 
 
 def _pictures(row, A, steps, shown, folder, result, whole):
@@ -555,7 +560,7 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
-        drawn = graph.draw(step) if graph and step.output in step.vectors else ""
+        drawn = graph.draw(step) if graph and _of_vertices(step, A, others=False) else ""
         pictures.append((step, drawn or drawing.draw(step)))
     widths = [float(re.search(r'<svg [^>]*?width="([\d.]+)"', made)[1]) for _, made in pictures]
     yield "::::{container} steps" + " wide" * (max(widths, default=0) > _WIDE)
@@ -636,7 +641,8 @@ def _exercises(row, steps, shown, result):
     if products or found:
         yield "## Exercises\n"
     if products:
-        step = products[len(products) // 2]
+        found_some = [one for one in products if one.vectors[one.output].nvals] or products
+        step = found_some[len(found_some) // 2]
         left, right = step.formula.split(" << ", 1)
         read = right if "(" not in left else step.formula  # a mask and the output, too
         before = "; ".join(
@@ -662,7 +668,7 @@ def _changed(row, before):
             after = value(run(row, small(kind_of(row), edge)))
         except LagpuError:
             continue
-        if after != before:
+        if Counter(_WORD.findall(after)) != Counter(_WORD.findall(before)):  # not only the order
             return edge, after
     return None
 

@@ -91,7 +91,7 @@ def markdown(number, folder=FOLDER):
             if part["part"] == experiment.part and part["rows"]
         ]
         notes = _together(
-            _SIZE.sub("; here in another size", x)
+            _note(x, part, several=len(measured) > 1)
             for _, part in measured
             for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
             if not x.startswith(_QUICK)
@@ -122,6 +122,13 @@ def markdown(number, folder=FOLDER):
             yield ""
         else:
             yield f"Not measured yet; {command} measures it.\n"
+
+
+def _note(line, part, several):
+    """Return a line below a table in words that are right beside others and on this page."""
+    names = ", ".join(dict.fromkeys(row["graph"] for row in part["rows"]))
+    line = line.replace("* all graphs:", f"* {names}:") if several else line
+    return _SIZE.sub("; here in another size", line).replace(".. ", ". ")
 
 
 def _by_graph(text):

@@ -121,6 +121,21 @@ def test_a_page_draws_the_loops_that_its_code_shows(tmp_path):
     assert "frontier⟨s(rest), r⟩ = frontier min.first A\n" in page
 
 
+def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
+    page = page_of("bipartite_sides", tmp_path)
+    before, after = re.search(r"Before: (.*?)\. Then: (.*?)\.</p>", page).groups()
+    assert sorted(before) != sorted(after)  # another cycle, not the same from the other end
+    for name in ("bipartite_sides", "bfs_levels", "core_number"):
+        assert " is {}.</p>" not in page_of(name, tmp_path)
+    for name in ("core_number", "sssp_parents"):  # a product with another matrix, of its edges
+        drawn = re.findall(r"\{figure\} (\S+)\n", page_of(name, tmp_path))
+        assert all("orange arrows" in (tmp_path / file).read_text("utf-8") for file in drawn)
+    assert "the graph of A" not in "".join(
+        (tmp_path / file).read_text("utf-8")
+        for file in re.findall(r"\{figure\} (\S+)\n", page_of("modularity", tmp_path))
+    )
+
+
 def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
     for name in pages.rows():
         _, said = pages.sections(getattr(algorithms, name))

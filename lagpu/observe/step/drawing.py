@@ -429,22 +429,24 @@ class GraphDrawing:
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
         canvas.grow_to(_WIDTH, _HEIGHT + 64)
-        flows = tails, heads = A.to_coo()[:2]
-        dropped = used = np.zeros(len(tails), bool)
-        p = step.product
-        if p is not None and p.matrix == self._name:
-            flows = (heads, tails) if p.transposed == p.vector_left else flows
+        tails, heads = A.to_coo()[:2]
+        p, n = step.product, self._n
+        M = A if p is None else step.matrices[p.matrix]
+        flows = i, j = M.to_coo()[:2]
+        dropped = used = np.zeros(len(i), bool)
+        along = M.shape == A.shape and bool(np.isin(i * n + j, tails * n + heads).all())
+        if p is not None and along:
+            flows = (j, i) if p.transposed == p.vector_left else flows
             dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
-        rest = ~dropped & ~used
+        rest = ~np.isin(tails * n + heads, (i * n + j)[dropped | used])
         edges(canvas, look.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
         for line, which in ((look.DROPPED, dropped), (look.TREE, used)):
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
-        caption = f"the graph of {self._name}"
-        state = step.vectors.get(step.output)
+        state, caption = step.vectors.get(step.output), f"the graph of {self._name}"
         state = None if state is None or state.size != self._n else state
         if state is not None:
             caption = f"filled: entries of {step.output}, ringed: changed"
-            if p is not None and p.matrix == self._name:
+            if p is not None and along:
                 was, now = (" before", " after") if p.vector == step.output else ("", "")
                 caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
                 caption += "; light orange arrows: dropped by the mask" * bool(dropped.any())
@@ -502,6 +504,7 @@ def legend(drawn: str | None = None) -> str:
 # ---- The steps of an algorithm as one self-contained HTML page.
 
 
+Labels = tuple[str, ...]
 #: Most steps on a page.
 MOST = 1000
 _SECTION = (
@@ -519,9 +522,6 @@ def require_size(size: int, name: str, what: str) -> None:
             f"{what}: {name} has size {size:,} > {LARGEST}, the largest that a page draws. "
             "Use a smaller graph, such as kron:4 or grid:4x5."
         )
-
-
-Labels = tuple[str, ...]
 
 
 def page_of_runs(
