@@ -1,12 +1,15 @@
 """A page of an algorithm has formula, code, pictures with words, and exercises that are right."""
 
+import contextlib
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from lagpu import algorithms, generators
+import lagpu
+from lagpu import algorithms, catalog, generators
+from lagpu.errors import LimitExceeded
 from lagpu.observe.step import step
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
@@ -134,6 +137,24 @@ def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
         (tmp_path / file).read_text("utf-8")
         for file in re.findall(r"\{figure\} (\S+)\n", page_of("modularity", tmp_path))
     )
+
+
+def test_the_table_has_the_semirings_of_the_loops():
+    for topic, (_, said) in pages.TOPICS.items():
+        names = {row.name for row in catalog.ALGORITHMS if row.topic == topic}
+        found = set()
+        for name in names - {"betweenness_centrality"}:  # its search for a size is no loop of it
+            row = pages.rows()[name]
+            if row.call is not None:  # its argument is the result of another one
+                continue
+            with contextlib.suppress(LimitExceeded), lagpu.steps(limit=200) as steps:
+                pages.run(row, pages.small(pages.kind_of(row)))
+            looped = [one.formula for one in steps if one.level >= 0]
+            found |= set(re.findall(r" ([a-z]+_[a-z]+) (?!min |max )", " ".join(looped)))
+        listed = {*re.findall(r"`(\w+)`", said), *["any_pair"] * ("bfs_levels" in said)}
+        if topic == "sides":  # beside those of `connected_components`
+            found -= {"min_first", "min_second"}
+        assert found & {*dir(lagpu.semiring)} <= listed, (topic, found, listed)
 
 
 def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
