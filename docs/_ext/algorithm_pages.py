@@ -32,7 +32,7 @@ _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
-_GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
+_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
@@ -535,6 +535,13 @@ def _multiplies(step):
     return step.product is not None and step.before[step.product.vector].nvals > 0
 
 
+def _turned(step, A):
+    """Return a note if the matrix of a product is the graph with its edges reversed."""
+    name = step.product.matrix if step.product is not None else None
+    is_so = name and not A.is_symmetric and step.matrices[name].isequal(A.T.new())
+    return f"; `{name}` is the reversed graph" if is_so else ""
+
+
 def _of_vertices(step, A, others=True):
     """Whether a step writes a vector of the vertices, or, with `others`, something else."""
     written = step.vectors.get(step.output)
@@ -555,8 +562,8 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     )
     weights = _weights(row, A)
     lengths = f"; the edges have the weights `{weights}`" * bool(weights)
-    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     graph = drawing.graph_of(list(steps))
+    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
@@ -572,7 +579,7 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
-        yield f"Step {step.number}{level}: `{written(step)}`\n:::"
+        yield f"Step {step.number}{level}: `{written(step)}`{_turned(step, A)}\n:::"
     yield "::::\n"
     if pictures:
         yield f'<div class="legend">{drawing.legend(str(pictures))}</div>\n'
@@ -653,6 +660,7 @@ def _exercises(row, steps, shown, result):
             for name, state in step.before.items()
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", read)
         )
+        before += _turned(step, small(kind_of(row)))
         yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
         yield _solution(f"{step.output} is {after}.")

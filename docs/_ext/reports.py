@@ -29,7 +29,9 @@ _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 #: How large a graph is beside the paper's, which is not so for one of another size.
 _SIZE = re.compile(r"(?:, (?:of|with) [^,;]*vertices)?; of another size, by --graph")
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
-_OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
+_OPTION = re.compile(
+    r"--[a-z]+(?: NAME=FILE)?|-b [a-z]+"
+)  # as code, else two hyphens become a dash
 _SPECIAL = re.compile(r"([\\`*|<\[%])")  # % at the start of a line is a comment to MyST
 
 

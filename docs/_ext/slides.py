@@ -110,7 +110,9 @@ def lined(code):
         line = re.sub(r"[(\[]</span>(?=<)", r"\g<0><wbr>", line)
         line = line.replace('<span class="o">-&gt;', '<span class="o whole">-&gt;')
         line = re.sub(
-            r"(?<![\w-])--?[a-z][\w-]*(?![^<]*>)", r'<span class="whole">\g<0></span>', line
+            r"(?<![\w-])--?[a-z][\w-]*(?:=[\w-]+)?(?![^<]*>)",
+            r'<span class="whole">\g<0></span>',
+            line,
         )
         made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
     return made

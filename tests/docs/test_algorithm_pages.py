@@ -157,6 +157,14 @@ def test_the_table_has_the_semirings_of_the_loops():
         assert found & {*dir(lagpu.semiring)} <= listed, (topic, found, listed)
 
 
+def test_a_graph_that_is_drawn_reversed_is_said_to_be(tmp_path):
+    page = page_of("harmonic_centrality", tmp_path)
+    assert page.count("`; `A` is the reversed graph\n:::") == page.count("\nStep ")
+    assert re.search(r"Before step .*}`; `A` is the reversed graph\. What does", page)
+    assert "reversed graph" not in page_of("bfs_levels", tmp_path)
+    assert "reversed graph" not in page_of("betweenness_centrality", tmp_path)
+
+
 def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
     for name in pages.rows():
         _, said = pages.sections(getattr(algorithms, name))
