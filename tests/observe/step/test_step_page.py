@@ -158,6 +158,8 @@ def test_numbers_are_short_in_cells(backend):
 
     drawn = drawing.draw(list(lagpu.step(thirds))[-1])
     assert re.findall(r">([^<>]*)</text>", drawn)[-3:] == ["0.33", "-2", "1e-09"]
+    size = re.search(r'font-size="([\d.]+)"[^>]*>0.33<', drawn)[1]
+    assert float(size) > 14  # a point is half as wide as a digit
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,10 @@ def test_numbers_are_short_in_cells(backend):
         (1234567, "1.2e6"),
         (-(2**62), "-4.6e18"),
         (12345.6, "1.2e+04"),
+        (0.1449, "0.14"),
+        (0.0671, ".067"),  # as wide as a cell lets be read
+        (-0.0095, "-.0095"),
+        (1.5, "1.5"),
         (True, "1"),
     ],
 )
