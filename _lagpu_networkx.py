@@ -62,7 +62,7 @@ _FUNCTIONS = {
     "For undirected graphs.": "square_clustering",
     "In a reverse topological order, maybe not NetworkX'.": "strongly_connected_components",
     "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.": "pagerank",
-    "The core numbers alone are lagpu's.": "k_core",
+    "lagpu computes only the core numbers.": "k_core",
     "The result is a NetworkX graph.": "complement difference intersection symmetric_difference",
     "Weights of 0 are left to NetworkX.": (
         "betweenness_centrality betweenness_centrality_subset edge_betweenness_centrality"

@@ -455,7 +455,7 @@ ALGORITHMS = (
     Algorithm("overall_reciprocity", (), check.check_reciprocity, measured_as="triangle_count",
               topic="mutual"),
     Algorithm("laplacian_matrix", (), check.check_laplacian, measured_as="pagerank",
-              topic="mutual"),
+              topic="laplacian"),
     Algorithm("laplacian_matrix", (), check.check_laplacian, "normalized", {"normalized": True},
               "undirected", measured_as="pagerank"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,

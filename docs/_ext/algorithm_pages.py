@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,17 +32,38 @@ _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
-_GIVEN = {"sampled": "{} sampled sources", "few": "vertices {}"}  # in words
+_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
 _WHY = {  # a cell of a table has no number
-    "too large": "more edges than are given to the other system",
+    "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
     "not connected": "the answer is infinite",
     "LimitExceeded": "more than 1.8e308 shortest paths, the most that FP64 holds",
     "vertices apart": "so many vertices are outside of the largest component, and each of their "
     "components would take a search",
 }
+_ONE_BY_ONE = ("betweenness_centrality", "betweenness_estimate")
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
+_WORD = re.compile(r"[\w.+-]+")
 _PRODUCT = re.compile(r" \w+[._]\w+ ")
+_AS = {  # the cost of an algorithm is that of another one
+    "bfs": "bfs_parents",
+    "bfs_levels_joint": "bfs_levels",
+    "sssp": "bellman_ford",
+    "bfs_parents_multi": "bfs_levels_multi",
+    "neighborhood": "bfs_levels",
+    "k_hop": "bfs_levels",
+    "has_path": "shortest_path",
+    "in_degree_centrality": "degree_centrality",
+    "out_degree_centrality": "degree_centrality",
+    "is_bipartite": "bipartite_sides",
+    "k_core": "core_number",
+    "radius": "eccentricity",
+    "center": "eccentricity",
+    "periphery": "eccentricity",
+    "topological_order": "topological_levels",
+    "triangles": "triangle_count",
+    "average_clustering": "clustering",
+}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
@@ -52,19 +74,26 @@ TOPICS = {
     "route": ("on which path?", "`any_secondi`"),
     "weights": ("how far, by weights?", "`min_plus`, `any_secondi`"),
     "across": ("how large is the graph across?", "those of `bfs_levels`"),
-    "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
-    "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
+    "parts": (
+        "which vertices are connected?",
+        "`min_first`, `min_second`, `max_second`, `any_pair`",
+    ),
+    "central": ("which vertices are central?", "`plus_times`, `plus_first`, `any_pair`"),
     "sides": ("two colours, or an odd cycle?", "`any_first`, `any_secondi`"),
     "order": ("what depends on what?", "`plus_pair`"),
-    "core": ("which vertices are in the dense core?", "`plus_pair`"),
-    "triangles": ("whose friends are friends?", "`plus_pair`"),
+    "core": ("which vertices are in the dense core?", "`plus_second`, `plus_pair`"),
+    "triangles": ("whose friends are friends?", "`plus_pair`, `plus_second`"),
     "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
     "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
     "similar": ("whose neighbours are alike?", "`plus_first`"),
-    "mutual": ("which edges have a reverse? what is the Laplacian?", "`plus_times`"),
-    "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
+    "mutual": ("which edges have a reverse?", "no products"),
+    "laplacian": ("what is the Laplacian?", "`plus_times`"),
+    "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`, `any_pair`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
 }
+_NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|inf|nan)|True|False"
+_REDUCED = r"\w[\w.]*(?:\([^()]*\))?\.reduce\([^()]*\)\.new\(\)\.value"
+_VIEW = re.compile(r"^ +([A-Z][A-Z, ]*(?:, left)?) = (.*\.(?:selection|diag)\(.*)$", re.M)
 _QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
 
 
@@ -97,6 +126,8 @@ def kind_of(row):
     """Return the kind of the small graph of an algorithm; some need reverse edges, or weights."""
     if row.name == "find_negative_cycle":
         return "negative"
+    if row.topic == "core":
+        return "undirected"  # which the algorithms make of any other graph
     return row.topic if row.topic in ("mutual", "forest") else row.graph
 
 
@@ -153,17 +184,76 @@ def plain(text):
 
 def formula(step):
     """Return a statement in the notation of the docs: ``q⟨¬s(v), r⟩ = q any.pair A``."""
-    left, right = step.formula.split(" << ", 1)
-    if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
-        right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
-    operand = re.search(r"right=(?:float\()?([a-z_]\w*)(?![\w.(])", step.source)
-    if operand:  # a scalar, not its value
-        right = re.sub(r"-?[\d.]+(e[+-]\d+)?\)$", f"{operand[1]})", right)
+    left, right = _by_source(step, *step.formula.split(" << ", 1))
     sign = re.search(r"accum=binary\.(\w+)", left)
     left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
     left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
     right = re.sub(r" ([a-z]+)_([a-z]+) ", r" \1.\2 ", right)
-    return rounded(f"{left} {sign[1] if sign else ''}= {right}")
+    return rounded(re.sub(r" \((old|\d)\)", "", f"{left} {sign[1] if sign else ''}= {right}"))
+
+
+def _by_source(step, left, right):
+    """Return both sides of a statement with what its source names instead of a run's values."""
+    try:
+        tree = ast.parse(step.source + " pass" * step.source.endswith(":"))
+    except SyntaxError:
+        return left, right
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and "[" in left:  # before[source] = forth[source] = source
+            for target in map(ast.unparse, node.targets):
+                if target.startswith(left.split("[")[0] + "["):
+                    left, right = target, ast.unparse(node.value)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift):
+            if re.fullmatch(_NUMBER, right):  # the counter, not its value
+                right = ast.unparse(node.right)
+            elif found := re.match(r"(\w+)\.diag\(", ast.unparse(node.right)):
+                right = f"diag({found[1]})"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            first, second = r"^\S+(?: \(\d\))?(?= \w+_)", r"(?<= )\S+$"
+            for side, at in ((node.left, first), (node.right, second)):
+                if found := re.fullmatch(r"(\w+)\.diag\(\)", ast.unparse(side)):
+                    right = re.sub(at, f"diag({found[1]})", right)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            op = ast.unparse(node.args[0]).strip("'").split(".")[-1]
+            if "agg." in ast.unparse(node.args[0]):  # several statements that have no name
+                return _target(tree) or left, f"{op}({ast.unparse(node.func.value)})"
+            operands = {one.arg: one.value for one in node.keywords}
+            if len(node.args) > 1:
+                operands["right"] = node.args[1]
+            first, second = rf"(?<=\()(?:{_NUMBER})(?=,)", rf"(?:{_NUMBER})(?=\)$)"
+            for side, at in (("left", first), ("right", second)):
+                if right.startswith(f"{op}(") and side in operands:
+                    right = re.sub(at, lambda _, x=operands[side]: _short(x), right)
+            if node.func.attr == "reduce" and left == "s":
+                left = _target(tree, node) or left
+                if isinstance(tree.body[0], ast.Return) and ", " not in ast.unparse(tree)[7:]:
+                    whole = step.source.removeprefix("return ")
+                    right = re.sub(rf"\({_REDUCED} or [\d.]+\)|{_REDUCED}", right, whole)
+            elif node.func.attr == "from_scalar" and re.fullmatch(_NUMBER, right):
+                right = ast.unparse(node.args[0])
+        elif isinstance(node, ast.Subscript) and ":" in right:  # D[:, k]
+            with_names = ast.unparse(node)
+            if re.sub(r"\w+(?=[,\]])", "", with_names) == re.sub(r"\d+(?=[,\]])", "", right):
+                right = with_names
+    return left, right
+
+
+def _short(node):
+    """Return an operand in words; one that is computed in place from a vector has the name s."""
+    text = ast.unparse(node)
+    return "s" if ".reduce(" in text else re.sub(r"^(?:float|int)\((.*)\)$", r"\1", text)
+
+
+def _target(tree, value=None):
+    """Return the name that a statement assigns, if its value is that of a call, or an empty one."""
+    (one,) = tree.body
+    if isinstance(one, ast.Expr) and isinstance(one.value, ast.BinOp):
+        return ast.unparse(one.value.left)
+    found = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
+    while found is not None and found is not value:
+        parts = [*getattr(found, "values", ()), getattr(found, "func", None)]
+        found = parts[0] or getattr(found, "value", None)
+    return "" if found is None else ast.unparse(one.targets[0])
 
 
 def rounded(text):
@@ -198,6 +288,12 @@ def relevant(steps):
 
 
 _PROPER = ("BFS", "SSSP", "PageRank", "HITS", "Bellman-Ford", "Floyd-Warshall", "Katz", "Louvain")
+
+
+def _said(row, given):
+    """Return the name of an argument; a radius has that of its parameter."""
+    names = list(inspect.signature(getattr(algorithms, row.name)).parameters)[1:]
+    return names[row.given.index(given)] if given == "radius" else given
 
 
 def title(name):
@@ -235,7 +331,7 @@ def _number(x):
 
 
 def code_of(row, steps):
-    """Return the function and those that it calls in its file, and the algorithms that it calls.
+    """Return the function and those that it calls in its file, called algorithms, codes shown.
 
     Of the functions that what is shown has called, those with most statements of loops and
     products come first, their own and of what they call, as far as there is room: others than
@@ -287,7 +383,8 @@ def code_of(row, steps):
     text = "\n\n".join(shown)
     numbers = re.findall(r"^_?[A-Z][A-Z_]* = \d.*\n", inspect.getsource(around), re.M)
     numbers = [line for line in numbers if re.search(rf"\b{line.split()[0]}\b", text)]
-    return "".join([*numbers, *"\n" * bool(numbers), text]), called & {*algorithms.__all__}
+    text = "".join([*numbers, *"\n" * bool(numbers), text])
+    return text, called & {*algorithms.__all__}, set(codes.values())
 
 
 def _names(code):
@@ -315,20 +412,23 @@ def markdown(row, folder, measured):
     """Return the page of an algorithm, and write its pictures and its step page to `folder`."""
     function = getattr(algorithms, row.name)
     summary, said = sections(function)
-    A = small(kind_of(row))
+    A, whole = small(kind_of(row)), row
+    if row.name in _ONE_BY_ONE:  # steps of vectors, which are easier to read than of matrices
+        row = replace(row, options={**row.options, "batch": 1})
     result = run(row, A)
     with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as recorded:
         run(row, A)
     steps = relevant(recorded)
+    code, called, shown = code_of(row, steps)
     lines = [
         f"# {title(row.name)}\n",
         f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
-        *_formulas(row, steps),
-        *_code(row, steps),
-        *_pictures(row, A, steps, folder, value(result), whole=len(recorded) < _RECORDED),
-        *_cost(row, said),
+        *_formulas(row, steps, shown),
+        *_code(row, code, called),
+        *_pictures(row, A, steps, shown, folder, value(result), whole=len(recorded) < _RECORDED),
+        *_cost(whole, said),
         *_speed(row, measured),
-        *_exercises(row, steps, result),
+        *_exercises(row, steps, shown, result),
         *_others(row),
     ]
     if steps:
@@ -338,7 +438,7 @@ def markdown(row, folder, measured):
             found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
             runs = {(source,): relevant(found[source]) for source in names["source"]}
         weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
-        given = {x: _FACTS[x] for x in row.given if x in _FACTS and x not in (*names, *_GIVEN)}
+        given = {_said(row, x): _FACTS[x] for x in row.given if x not in (*names, *_GIVEN)}
         facts = {**given, **row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
@@ -354,14 +454,14 @@ def _weights(row, A):
     return value(A.select("triu").new() if A.is_symmetric else A)
 
 
-def _formulas(row, steps):
+def _formulas(row, steps, shown):
     """Yield the statements of the loop, each once; without a loop all, or of many the products.
 
     A function that calls the loop of another one has its own statements, too. One that has only
     sums of what another one makes has no formula: its notes do.
     """
-    found, code = {}, getattr(algorithms, row.name).__code__
-    loops = _best(row, steps, lambda step: step.level >= 0)
+    code = getattr(algorithms, row.name).__code__
+    loops = _best(steps, shown, lambda step: step.level >= 0)
     its_own = [step for step in steps if step.code is code]
     others = {*algorithms.__all__} - {row.name}
     if steps and not any(
@@ -373,48 +473,61 @@ def _formulas(row, steps):
         return
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
+    seen, listed, new = set(), [], None
     for step in loops:
         text = formula(step)
+        if re.match(r"t = index\(", text) and "index" not in step.source:
+            continue  # part of another statement
+        if step.source.startswith("if ") and re.match(r"[a-z] = ", text):
+            continue  # a check
         without_numbers = re.sub(r" \(\w+\)|-?\d[\d.e+-]*|inf", "", text)  # of an iteration
-        found.setdefault((step.code, step.line, without_numbers), text)
-    if found:
-        listed = list(dict.fromkeys(found.values()))
-        if len(listed) > _STATEMENTS:
+        key, level = (step.code, step.line, without_numbers), (step.code, step.level)
+        again = level == new and step.level >= 0 and text != listed[-1]  # in the same iteration
+        if again or (key not in seen and text not in listed):
+            listed.append(text)
+        new = None if key in seen else level
+        seen.add(key)
+    if listed:
+        many = len(listed) > _STATEMENTS
+        if many:
             listed = [x for x in listed if _PRODUCT.search(x)] or listed
         listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
         codes = dict.fromkeys(step.code for step in loops if step.code)
-        chosen = [x for one in codes for x in _selections(one, "\n".join(listed))]
-        text = "\n".join([*dict.fromkeys(chosen), *listed])
+        views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
+        for name, view in reversed(views):  # the values of a diagonal are computed before
+            used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
+            listed.insert(used[0] if view.startswith("diag") else 0, f"{name} = {view}")
+        text = "\n".join(listed)
         yield f"## Formula\n\n```text\n{text}\n```\n"
         signs = (r"[⟨¬]s\(", "s(v) is where v has entries"), (", r⟩", "r clears the rest")
         signs += (("= selection", "selection(v) has an entry (v[j], j) for each entry j of v"),)
         said = ", ".join(words for sign, words in signs if re.search(sign, text))
+        if many:
+            yield "Only the statements with a product are listed.\n"
         if said:
             yield f"The [notation](../notation.md): {said}.\n"
 
 
-def _selections(code, text):
-    """Yield the selections of a function that a text names and that are no statement in it."""
-    for left, right in re.findall(r"^ +([A-Z][A-Z, ]*) = (.*\))$", inspect.getsource(code), re.M):
-        of = re.findall(r"(\w+)\.selection\([^()]*\)(?:, |$)", right)
-        for name, v in zip(left.split(", "), of, strict=False):
+def _views(code, text):
+    """Yield the selections and diagonals of a function that a text names without a statement."""
+    for left, right in _VIEW.findall(inspect.getsource(code)):
+        of = re.findall(r"(\w+)\.(selection|diag)\([^()]*\)(?:, |$)", right)
+        for name, (v, view) in zip(left.split(", "), of, strict=False):
             if re.search(rf"\b{name}\b(?! =)", text) and f"\n{name} = " not in f"\n{text}":
-                yield f"{name} = selection({v})"
+                yield name, f"{view}({v})"
 
 
-def _code(row, steps):
-    code, called = code_of(row, steps)
+def _code(row, code, called):
     yield f"## Code\n\n```python\n{code}\n```\n"
     links = [f"[`{name}`]({name}.md)" for name in sorted(called - {row.name})]
     if links:
         yield f"It calls {', '.join(links)}.\n"
 
 
-def _best(row, steps, good):
-    """Return the good steps of the function itself, or those of all, or all steps."""
-    code = getattr(algorithms, row.name).__code__
+def _best(steps, shown, good):
+    """Return the good steps of the code shown, or those of all, or all steps."""
     found = [step for step in steps if good(step)]
-    return [step for step in found if step.code is code] or found or list(steps)
+    return [step for step in found if step.code in shown] or found or list(steps)
 
 
 def _multiplies(step):
@@ -422,31 +535,42 @@ def _multiplies(step):
     return step.product is not None and step.before[step.product.vector].nvals > 0
 
 
-def _of_vertices(step, A):
-    """Whether a step writes a vector of the vertices, if it writes a vector."""
-    return step.output not in step.vectors or step.vectors[step.output].size == A.nrows
+def _turned(step, A):
+    """Return a note if the matrix of a product is the graph with its edges reversed."""
+    name = step.product.matrix if step.product is not None else None
+    is_so = name and not A.is_symmetric and step.matrices[name].isequal(A.T.new())
+    return f"; `{name}` is the reversed graph" if is_so else ""
 
 
-def _pictures(row, A, steps, folder, result, whole):
+def _of_vertices(step, A, others=True):
+    """Whether a step writes a vector of the vertices, or, with `others`, something else."""
+    written = step.vectors.get(step.output)
+    return others if written is None else written.size == A.nrows
+
+
+def _pictures(row, A, steps, shown, folder, result, whole):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
     arguments = ", ".join(
         [
-            *(_GIVEN.get(x, f"{x} {{}}").format(str(_FACTS[x]).strip("[]")) for x in row.given),
+            *(
+                _GIVEN.get(x, f"{_said(row, x)} {{}}").format(str(_FACTS[x]).strip("[]"))
+                for x in row.given
+            ),
             *(f"`{name}={x}`" for name, x in row.options.items()),
         ]
     )
     weights = _weights(row, A)
     lengths = f"; the edges have the weights `{weights}`" * bool(weights)
-    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     graph = drawing.graph_of(list(steps))
-    chosen = _best(row, steps, lambda step: _multiplies(step) and _of_vertices(step, A))
+    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
+    chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
     pictures = []
     for step in chosen if len(steps) else ():
-        drawn = graph.draw(step) if graph and step.output in step.vectors else ""
+        drawn = graph.draw(step) if graph and _of_vertices(step, A, others=False) else ""
         pictures.append((step, drawn or drawing.draw(step)))
     widths = [float(re.search(r'<svg [^>]*?width="([\d.]+)"', made)[1]) for _, made in pictures]
     yield "::::{container} steps" + " wide" * (max(widths, default=0) > _WIDE)
@@ -455,7 +579,7 @@ def _pictures(row, A, steps, folder, result, whole):
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
-        yield f"Step {step.number}{level}: `{written(step)}`\n:::"
+        yield f"Step {step.number}{level}: `{written(step)}`{_turned(step, A)}\n:::"
     yield "::::\n"
     if pictures:
         yield f'<div class="legend">{drawing.legend(str(pictures))}</div>\n'
@@ -471,6 +595,8 @@ def _cost(row, said):
     yield "## Method and cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
+    if row.name in _AS:
+        yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     lines = []
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
@@ -513,10 +639,10 @@ def _speed(row, measured):
         yield f"{'; '.join(why)}.\n"
 
 
-def _exercises(row, steps, result):
+def _exercises(row, steps, shown, result):
     products = [
         step
-        for step in _best(row, steps, lambda step: step.product is not None)
+        for step in _best(steps, shown, lambda step: step.product is not None)
         if step.product is not None and re.search(r"\b(A|edges)\b", step.formula)
         if step.output in step.before
         and not step.vectors[step.output].same_as(step.before[step.output])
@@ -525,7 +651,8 @@ def _exercises(row, steps, result):
     if products or found:
         yield "## Exercises\n"
     if products:
-        step = products[len(products) // 2]
+        found_some = [one for one in products if one.vectors[one.output].nvals] or products
+        step = found_some[len(found_some) // 2]
         left, right = step.formula.split(" << ", 1)
         read = right if "(" not in left else step.formula  # a mask and the output, too
         before = "; ".join(
@@ -533,6 +660,7 @@ def _exercises(row, steps, result):
             for name, state in step.before.items()
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", read)
         )
+        before += _turned(step, small(kind_of(row)))
         yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
         yield _solution(f"{step.output} is {after}.")
@@ -551,7 +679,7 @@ def _changed(row, before):
             after = value(run(row, small(kind_of(row), edge)))
         except LagpuError:
             continue
-        if after != before:
+        if Counter(_WORD.findall(after)) != Counter(_WORD.findall(before)):  # not only the order
             return edge, after
     return None
 

@@ -26,8 +26,12 @@ _PROVED = "Each result was checked."
 # What a page has no room for; the origin of a graph stands beside its name.
 _QUICK = "A quick run: "
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
+#: How large a graph is beside the paper's, which is not so for one of another size.
+_SIZE = re.compile(r"(?:, (?:of|with) [^,;]*vertices)?; of another size, by --graph")
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
-_OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
+_OPTION = re.compile(
+    r"--[a-z]+(?: NAME=FILE)?|-b [a-z]+"
+)  # as code, else two hyphens become a dash
 _SPECIAL = re.compile(r"([\\`*|<\[%])")  # % at the start of a line is a comment to MyST
 
 
@@ -61,7 +65,8 @@ def verdicts(number, reports):
         files = tuple(dict.fromkeys(file for file, _ in newest.values()))
         for claim in experiment.claims:
             text = sentence(claim, rows)
-            none = f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
+            where = "on several GPUs" if claim.get("kind") == "distributed" else "here"
+            none = f"{UNKNOWN}: not measured {where}. The paper: {claim['paper']}."
             yield Verdict(experiment.part, claim, text or none, files if text else ())
 
 
@@ -88,7 +93,7 @@ def markdown(number, folder=FOLDER):
             if part["part"] == experiment.part and part["rows"]
         ]
         notes = _together(
-            x.replace("; of another size, by --graph", "; here in another size")
+            _note(x, part, several=len(measured) > 1)
             for _, part in measured
             for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
             if not x.startswith(_QUICK)
@@ -100,7 +105,7 @@ def markdown(number, folder=FOLDER):
     of_column = re.compile(r"(?:[GM]TEPS|ms|%|speed-up|energy|EDP)[^:]*: ")
     of_all = [x for x, k in counted.items() if k > 1 and (k == tables or of_column.match(x))]
     if of_paper:
-        yield f"{_COLUMNS} Of several tables:\n" if of_all else f"{_COLUMNS}\n"
+        yield f"{_COLUMNS} Notes on several tables:\n" if of_all else f"{_COLUMNS}\n"
         yield from (f"- {_plain(line)}" for line in of_all)
         yield ""
     for experiment, measured, notes in found:
@@ -119,6 +124,13 @@ def markdown(number, folder=FOLDER):
             yield ""
         else:
             yield f"Not measured yet; {command} measures it.\n"
+
+
+def _note(line, part, several):
+    """Return a line below a table in words that are right beside others and on this page."""
+    names = ", ".join(dict.fromkeys(row["graph"] for row in part["rows"]))
+    line = line.replace("* all graphs:", f"* {names}:") if several else line
+    return _SIZE.sub("; here in another size", line).replace(".. ", ". ")
 
 
 def _by_graph(text):

@@ -100,7 +100,7 @@ def lined(code):
     """Return highlighted code with an element for each line, which knows its indentation.
 
     A line may break after a bracket or before the dot of a method, rather than in a name or in an
-    arrow.
+    arrow or an option of a command.
     """
     made = ""
     for line in code.split("\n"):
@@ -109,6 +109,11 @@ def lined(code):
         line = re.sub(r'\)</span>(?=<span class="o">\.</span>)', r"\g<0><wbr>", line)
         line = re.sub(r"[(\[]</span>(?=<)", r"\g<0><wbr>", line)
         line = line.replace('<span class="o">-&gt;', '<span class="o whole">-&gt;')
+        line = re.sub(
+            r"(?<![\w-])--?[a-z][\w-]*(?:=[\w-]+)?(?![^<]*>)",
+            r'<span class="whole">\g<0></span>',
+            line,
+        )
         made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
     return made
 

@@ -483,9 +483,9 @@ def betweenness_centrality(
     Two products for each level and batch; memory does not depend on the number of levels. On `gpu`
     the search and the sweep of a single source are one kernel each.
     With lengths sources come one by one: each takes a `bellman_ford`, the matrix of edges on paths
-    of least length, and a search and a sweep of as many products as such a path has edges at most;
-    O(m) work after the distances, and m more entries of memory. Float lengths are compared as
-    rounded sums, so paths whose lengths differ by rounding count as different, as in NetworkX.
+    of least length, a search and a sweep, each of as many products as such a path may have
+    edges; O(m) work after the distances, and m more entries of memory. Float lengths are rounded
+    sums, so paths whose lengths differ by rounding count as different, as in NetworkX.
     The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
     scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6

@@ -204,8 +204,8 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
 
     Notes
     -----
-    As many products as the deepest search has levels, whatever k is; on the gpu backend the loop is
-    one kernel if bitmap matrices fit (docs/design/bitmap.md).
+    As many products as the deepest search has levels, for any number of sources; on the gpu backend
+    the loop is one kernel if bitmap matrices fit (docs/design/bitmap.md).
     Source: Then et al. 2014 (multi-source search); Kepner and Gilbert 2011, chapter 6.
 
     Examples

@@ -57,7 +57,7 @@ def closeness_centrality(
 
     Notes
     -----
-    A breadth-first search against the edges from each vertex, with lengths a `bellman_ford`.
+    One breadth-first search against the edges from each vertex, or one `bellman_ford` by lengths.
     Source: Freeman 1979; as NetworkX.
 
     Examples
@@ -180,7 +180,7 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
 
     Notes
     -----
-    A breadth-first search from each vertex, with lengths a `bellman_ford`.
+    One breadth-first search from each vertex, or one `bellman_ford` by lengths.
 
     Examples
     --------
@@ -652,7 +652,7 @@ def eigenvector_centrality(
 
     Notes
     -----
-    ``x = x + x (+.*) A``, then x over its length: power iteration of A + I, which has the
+    ``x = x + x (+.*) A``, then x / (length of x): power iteration of A + I, which has the
     eigenvectors of A and also converges for bipartite graphs. One product an iteration, O(m) work,
     three vectors; all iterations are one kernel on `gpu` and `sim`.
     Source: Bonacich 1987; iteration and stopping as in NetworkX.
@@ -686,7 +686,7 @@ def katz_centrality(
     A: Matrix, alpha: float = 0.1, beta: float | Weights = 1.0, max_iter: int = 1000,
     tol: float = 1e-6, nstart: Weights | None = None, normalized: bool = True, weight: bool = True,
 ) -> Vector:  # fmt: skip
-    """Return the Katz centrality of each vertex: walks to it, each edge damping by alpha.
+    """Return the Katz centrality of each vertex: walks to it, damped by alpha for each edge.
 
     Parameters
     ----------
@@ -789,9 +789,9 @@ def hits(
 
     Notes
     -----
-    ``a = h (+.*) A``, ``h = A (+.*) a``, both over their sums. Two products an iteration, O(m)
-    work, three vectors; all iterations are one kernel on `gpu` and `sim`. NetworkX computes the
-    singular vector by ARPACK, so results agree up to `tol` where it is unique.
+    ``a = h (+.*) A``, ``h = A (+.*) a``, both divided by their sums. Two products an iteration,
+    O(m) work, three vectors; all iterations are one kernel on `gpu` and `sim`. NetworkX computes
+    the singular vector by ARPACK, so results agree up to `tol` where it is unique.
     Source: Kleinberg 1999.
 
     Examples
@@ -849,7 +849,7 @@ def _iteration(
 
 
 def degree_centrality(A: Matrix) -> Vector:
-    """Return each vertex's share of the other vertices that an edge joins with it.
+    """Return the number of edges at each vertex divided by the number of other vertices.
 
     Parameters
     ----------
@@ -879,7 +879,7 @@ def degree_centrality(A: Matrix) -> Vector:
 
 
 def in_degree_centrality(A: Matrix) -> Vector:
-    """Return the number of edges into each vertex over the number of other vertices.
+    """Return the number of edges into each vertex, divided by the number of other vertices.
 
     Parameters
     ----------
@@ -902,7 +902,7 @@ def in_degree_centrality(A: Matrix) -> Vector:
 
 
 def out_degree_centrality(A: Matrix) -> Vector:
-    """Return the number of edges out of each vertex over the number of other vertices.
+    """Return the number of edges out of each vertex, divided by the number of other vertices.
 
     Parameters
     ----------

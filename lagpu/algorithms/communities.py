@@ -198,8 +198,8 @@ def louvain(
     In a level, random parts of the vertices move in turn: all of a part at once, each to the
     neighbouring community of most gain. If a round does not raise the modularity, the next one has
     twice as many parts. The communities are the vertices of the next level. A part takes some
-    twenty statements; a round work O(m + parts n), and memory of six times its edges. NetworkX
-    moves one vertex after another, so its communities are others of about the same modularity.
+    twenty statements; a round takes work O(m + parts n) and memory for six times its edges.
+    NetworkX moves one vertex after another and finds others of about the same modularity.
     Source: Blondel and others 2008; Lu, Halappanavar and Kalyanaraman 2015 (parts).
 
     Examples
@@ -362,7 +362,8 @@ def label_propagation(
         for E in parts:
             Q = labels.selection().T.new(name="Q")
             K = semiring.plus_first(E @ Q).new(name="K")
-            places = _places_of(K, K.reduce_rowwise("max").new())
+            best = K.reduce_rowwise("max").new(name="best")
+            places = _places_of(K, best)
             chosen = places.reduce_rowwise("min" if colors is None else "max").new(labels.dtype)
             if colors is not None:
                 kept = places.ewise_mult(Q, binary.pair).new().reduce_rowwise("any").new()

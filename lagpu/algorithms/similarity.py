@@ -81,7 +81,8 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
         M = C.dup(name="pairs")
     if kind == "preferential_attachment":
         C = M.apply("one").new(FP64)
-    own, other = semiring.any_first(D @ C).new(), semiring.any_second(C @ D).new()
+    own = semiring.any_first(D @ C).new(name="own")
+    other = semiring.any_second(C @ D).new(name="other")
     if kind == "jaccard":
         both = own.ewise_mult(other, binary.plus).new().ewise_mult(C, binary.minus).new()
         C << C.ewise_mult(both, binary.truediv)
@@ -134,8 +135,8 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    ``2 (A & A') 1 / (A 1 + A' 1)``, in work O(m); `overall_reciprocity` is that of the graph.
-    Source: Garlaschelli and Loffredo 2004.
+    ``2 (A & A') 1 / (A 1 + A' 1)`` with a vector 1 of ones, in work O(m). `overall_reciprocity`
+    is the share of the whole graph. Source: Garlaschelli and Loffredo 2004.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def overall_reciprocity(A: Matrix) -> float:
 
     Notes
     -----
-    The entries of `both` over those of `A`, in work O(m).
+    The number of entries of `both` divided by that of `A`, in work O(m).
 
     Examples
     --------

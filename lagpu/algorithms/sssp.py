@@ -559,8 +559,8 @@ def shortest_path(
 
     Notes
     -----
-    In a graph that widens evenly, two searches visit about the square root of the vertices that one
-    search visits, but Python decides after each level which search goes on. With weights the cost
+    If levels grow by a constant factor, two searches visit about the square root of the vertices
+    that one visits, but Python decides after each level which search goes on. With weights the cost
     is that of `sssp_parents`; without negative ones the search goes no farther than the target.
     Source: Pohl 1971.
 

@@ -622,10 +622,10 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Notes
     -----
-    With W the cube roots of weights over the largest one, and ``S = W + W'``, the numerator is the
-    diagonal of S**3, by one masked product, and the denominator ``2 (d (d - 1) - 2 r)`` for d edges
-    in and out and r neighbours in both directions. For an undirected graph that is the share above;
-    without weights it is computed faster. Weighted results agree with NetworkX up to 1e-12.
+    W has the cube root of each weight divided by the largest, and ``S = W + W'``. The numerator is
+    the diagonal of S**3, by one masked product, and the denominator ``2 (d (d - 1) - 2 r)`` for d
+    edges in and out and r neighbours in both directions. For an undirected graph that is the share
+    above; without weights it is computed faster. Weighted results agree with NetworkX up to 1e-12.
     Source: Watts and Strogatz 1998; Onnela et al. 2005 (weights); Fagiolo 2007 (directions).
 
     Examples

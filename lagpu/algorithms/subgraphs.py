@@ -153,7 +153,8 @@ def ego_graph(
         near = neighborhood(B, source, int(min(radius, A.nrows)))
     if not center:
         del near[source]
-    D = inputs.where_any(near, "near").diag()
+    near = inputs.where_any(near, "near")
+    D = near.diag()
     rows = semiring.any_second(D @ A).new(name="rows")
     return semiring.any_first(rows @ D).new(name="ego")
 

@@ -89,7 +89,7 @@ def _raise_named(backend: Any, error: Exception, method: str, named: Named) -> N
 
 def out_of_memory(error: Exception, what: str, where: str) -> OutOfMemory:
     """Return the error for a library that could not allocate; `where` names the backend."""
-    fact = " ".join(str(error).split()) or "an allocation failed"
+    fact = " ".join(str(error).split()).rstrip(".") or "an allocation failed"
     return OutOfMemory(f"{what}: {where} is out of memory: {fact}. Free objects, or use fewer.")
 
 

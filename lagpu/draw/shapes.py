@@ -15,14 +15,13 @@ from lagpu.host.display import short
 def fitting(value: Any) -> str:
     """Return a value for a cell: 1 and 0 for BOOL, a float of two digits if it is longer."""
     number = value.item() if hasattr(value, "item") else value
-    if isinstance(number, bool):
-        return str(int(number))
     if isinstance(number, float):
         words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
+        words.append(words[-1].replace("0.", ".", abs(number) < 1))
         fits = (word for word in words if len(word.lstrip("-")) <= 4)
         return next(fits, words[-1]) if np.isfinite(number) else short(number)
     if abs(number) < 1_000_000:
-        return str(number)
+        return str(int(number))
     return f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
@@ -74,7 +73,8 @@ class Cells:
         size, room = canvas.font(self.side)
         for place, (kind, text) in self.cells.items():
             if text:
-                canvas.words(self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
+                wide = len(text) - (text.count(".") + text.count("-")) / 2  # of digits
+                canvas.words(self.at(*place), text, min(size, 1.5 * room / wide), kind.ink)
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:

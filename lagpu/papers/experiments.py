@@ -175,7 +175,7 @@ def sentence(claim: Claim, rows: Sequence[Row]) -> str:
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
     if runs > 1:
         by += f", which differ by up to {max(map(spread_of, used)):.2f}x"
-    return f"{word}: {text} The paper: {claim['paper']}. By {by}."
+    return f"{word}: {text} The paper: {claim['paper']}. Measured in {by}."
 
 
 def _compared(
@@ -304,7 +304,7 @@ def _ratio(
     claim = f"{least:g}x or more" if least else f"{most:g}x or less"
     return _judged((low, high), least) if least else _judged((-high, -low), -most), (
         f"{who} over {to} on {_some(len(values), kind)}: {ratio} "
-        f"(by the spread of the runs {low:.2f}x to {high:.2f}x); the claim is {claim}."
+        f"(uncertainty: {low:.2f}x to {high:.2f}x); the claim is {claim}."
     )
 
 
@@ -359,7 +359,7 @@ def _peak(rows: Sequence[Row], of: str, least: float) -> Said:
         return "", ""
     best = mine[-1]
     return _judged(_range(best), least), (
-        f"{of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}; "
+        f"{of} reaches {best['value']:.4g} {best['unit']}, on {best['graph']}; "
         f"the claim is {least:g} or more."
     )
 

@@ -1,12 +1,15 @@
 """A page of an algorithm has formula, code, pictures with words, and exercises that are right."""
 
+import contextlib
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from lagpu import algorithms, generators
+import lagpu
+from lagpu import algorithms, catalog, generators
+from lagpu.errors import LimitExceeded
 from lagpu.observe.step import step
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
@@ -67,7 +70,7 @@ def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path)
     assert "| graph | vertices | entries | statements |\n" in page
     assert "*Read*" not in page
     assert "s(v)" not in page
-    assert "times(share, 0.1667)" in page
+    assert "times(share, 1 / (A.nrows - 1))" in page
     assert "replace=True) << any_pair" in page_of("bfs_levels", tmp_path)
 
 
@@ -84,6 +87,91 @@ def test_a_weighted_page_gives_the_weights_and_draws_no_empty_product(tmp_path):
 
 def test_a_scalar_in_a_call_of_float_is_named(tmp_path):
     assert "\nfound = truediv(found, total)\n" in page_of("triangle_centrality", tmp_path)
+
+
+def test_a_formula_names_what_its_source_names(tmp_path):
+    """Values of the small graph say nothing, and an aggregator is several statements."""
+    formulas = {
+        "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
+        "shortest_path": ["before[source] = source", "back[target] = target"],
+        "k_core": ["peeled = valuele(left, k)", "t = valuege(core, k)"],
+        "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(forth, e)"],
+        "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
+        "triangle_count": ["largest = max(degree)", "s = plus(around) // 6"],
+        "similarity": ["D = diag(degree)", "own = D any.first C", "other = C any.second D"],
+        "label_propagation": ["best = max(K)", "T = diag(best) any.eq K"],
+        "laplacian_matrix": ["L = ainv(B)", "L plus= diag(sums)"],
+        "maximal_matching": ["gone = found any.pair C", "left⟨¬s(gone), r⟩ = left"],
+        "largest_component": ["largest = valueeq(sizes, s)", "least = min(t)"],
+        "path_weight": ["nearer = valuele(nearer, most)"],
+    }
+    for name, expected in formulas.items():
+        text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
+        at = [text.split("\n")[:-1].index(line) for line in expected]
+        assert at == sorted(at) or name == "maximal_matching", text
+        assert not re.search(r"\(old\)|\(2\)|^s = min\(A\)|index\(column", text, re.M), text
+    matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
+    assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
+
+
+def test_a_page_draws_the_loops_that_its_code_shows(tmp_path):
+    page = page_of("betweenness_centrality", tmp_path)
+    assert "any.pair" not in page
+    assert "any_pair(" not in page.split("## Steps")[1]
+    assert re.search(r"Step \d+, level \d: `pulled\(above.S", page)
+    assert "orange arrows" in (tmp_path / "betweenness_centrality-5.svg").read_text("utf-8")
+    page = page_of("strongly_connected_components", tmp_path)
+    assert "frontier⟨s(rest), r⟩ = frontier min.first A\n" in page
+
+
+def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
+    page = page_of("bipartite_sides", tmp_path)
+    before, after = re.search(r"Before: (.*?)\. Then: (.*?)\.</p>", page).groups()
+    assert sorted(before) != sorted(after)  # another cycle, not the same from the other end
+    for name in ("bipartite_sides", "bfs_levels", "core_number"):
+        assert " is {}.</p>" not in page_of(name, tmp_path)
+    for name in ("core_number", "sssp_parents"):  # a product with another matrix, of its edges
+        drawn = re.findall(r"\{figure\} (\S+)\n", page_of(name, tmp_path))
+        assert all("orange arrows" in (tmp_path / file).read_text("utf-8") for file in drawn)
+    assert "the graph of A" not in "".join(
+        (tmp_path / file).read_text("utf-8")
+        for file in re.findall(r"\{figure\} (\S+)\n", page_of("modularity", tmp_path))
+    )
+
+
+def test_the_table_has_the_semirings_of_the_loops():
+    for topic, (_, said) in pages.TOPICS.items():
+        names = {row.name for row in catalog.ALGORITHMS if row.topic == topic}
+        found = set()
+        for name in names - {"betweenness_centrality"}:  # its search for a size is no loop of it
+            row = pages.rows()[name]
+            if row.call is not None:  # its argument is the result of another one
+                continue
+            with contextlib.suppress(LimitExceeded), lagpu.steps(limit=200) as steps:
+                pages.run(row, pages.small(pages.kind_of(row)))
+            looped = [one.formula for one in steps if one.level >= 0]
+            found |= set(re.findall(r" ([a-z]+_[a-z]+) (?!min |max )", " ".join(looped)))
+        listed = {*re.findall(r"`(\w+)`", said), *["any_pair"] * ("bfs_levels" in said)}
+        if topic == "sides":  # beside those of `connected_components`
+            found -= {"min_first", "min_second"}
+        assert found & {*dir(lagpu.semiring)} <= listed, (topic, found, listed)
+
+
+def test_a_graph_that_is_drawn_reversed_is_said_to_be(tmp_path):
+    page = page_of("harmonic_centrality", tmp_path)
+    assert page.count("`; `A` is the reversed graph\n:::") == page.count("\nStep ")
+    assert re.search(r"Before step .*}`; `A` is the reversed graph\. What does", page)
+    assert "reversed graph" not in page_of("bfs_levels", tmp_path)
+    assert "reversed graph" not in page_of("betweenness_centrality", tmp_path)
+
+
+def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
+    for name in pages.rows():
+        _, said = pages.sections(getattr(algorithms, name))
+        assert ("Notes" in said) != (name in pages._AS), name
+    page = page_of("neighborhood", tmp_path)
+    assert "As [`bfs_levels`](bfs_levels.md#method-and-cost)." in page
+    assert "vertices, source 0, k 2:" in page
 
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
@@ -171,7 +259,7 @@ def test_a_statement_in_the_notation_of_the_docs():
     A = generators.path(3, backend="cpu")
     found = [pages.formula(one) for one in step(algorithms.bfs_levels, A, 0)]
     assert found[:3] == [
-        "frontier[0] = True",
+        "frontier[source] = True",
         "levels⟨s(frontier)⟩ = depth",
         "frontier⟨¬s(levels), r⟩ = frontier any.pair A",
     ]

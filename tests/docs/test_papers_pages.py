@@ -50,7 +50,7 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     assert f"| roadNet-PA: road:6:2\\* | {rows[0]['variant']} |" in table
     assert "Each result was checked." in table
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
-    assert f"{report['date'][:10]}, {commit}; the paper on one P100; 1 roots a graph inst" in table
+    assert f"{report['date'][:10]}, {commit}; the paper on one P100; 1 root a graph inst" in table
     assert "A quick run" not in shown  # which one of several
     assert "`docs/benchmarks/papers/any-name.json`." in table
     assert table.count("\n- Undecided: MGBC over OPT-OFF") == 2
@@ -87,7 +87,7 @@ def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     shown = [*reports.markdown("002", tmp_path)]
     assert "- missing: a\\*b\\|c by `--only`" in shown
     assert reports._plain("% of x") == "\\% of x"
-    assert any("commit 0123456; 1 roots a graph instead" in line for line in shown)
+    assert any("commit 0123456; 1 root a graph instead" in line for line in shown)
     assert any("; `docs/benchmarks/papers/x.json`.\n" in line for line in shown)
     assert any(": graph.mtx" in line for line in shown)
     assert "folder" not in "".join(shown)
@@ -95,8 +95,8 @@ def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
 
 def test_a_verdict_on_many_graphs_is_a_list(reports):
     of_graphs = [f"G{k}: K=0.{k}, 1.51x over K=2" for k in range(4)]
-    text = "Not held: Best on {}. The paper: K=8. By 2 runs of 16 roots."
-    short = "Not held: The paper: K=8. By 2 runs of 16 roots."
+    text = "Not held: Best on {}. The paper: K=8. Measured in 2 runs of 16 roots."
+    short = "Not held: The paper: K=8. Measured in 2 runs of 16 roots."
     assert reports._by_graph(text.format("; ".join(of_graphs))) == [short, *of_graphs]
     few = text.format("; ".join(of_graphs[:3]))
     assert reports._by_graph(few) == [few]
@@ -195,3 +195,23 @@ def test_a_claim_without_rows_is_not_measured(reports):
     assert "- Undecided: not measured here. The paper: up to 29x over Merrill's" in shown or (
         "Held" in shown
     )
+
+
+def test_notes_of_several_reports_name_their_graphs_and_no_size_that_is_not_so(reports):
+    part = {"rows": [{"graph": "mesh"}, {"graph": "mesh"}]}
+    line = (
+        "* all graphs: another mesh, of a quarter of the vertices; of another size, by --graph; x"
+    )
+    assert reports._note(line, part, several=True) == (
+        "* mesh: another mesh; here in another size; x"
+    )
+    assert reports._note("* all graphs: y.. Free it.", part, several=False) == (
+        "* all graphs: y. Free it."
+    )
+
+
+def test_a_claim_about_several_gpus_is_not_called_unmeasured(reports):
+    found = {one.claim["paper"]: one.text for one in reports.verdicts("004", {})}
+    text = found["the update is less than 10 % of the time"]
+    assert text.startswith("Undecided: not measured on several GPUs. The paper: ")
+    assert "Undecided: not measured here." in " ".join(found.values())

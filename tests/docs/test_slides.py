@@ -110,6 +110,8 @@ def test_what_a_cell_shows(slides):
 def test_code_breaks_before_a_method_and_not_in_an_arrow(slides):
     made = slides._coloured("def f(A) -> int:\n    return A.select('x').new()")
     assert made.count('<span class="line"') == 2
+    line = slides.lined('<span class="c">x -1</span> lagpu bfs g --param=a-b=0 -b cpu')
+    assert re.findall('<span class="whole">(.*?)</span>', line) == ["--param=a-b", "-b"]
     assert "--in:0" in slides.lined(" " * 86)  # of a terminal: nothing, and not wider than its box
     assert '--in:4">' in made
     assert '<wbr><span class="o">.</span><span class="n">new' in made

@@ -132,7 +132,7 @@ def test_two_simulated_gpus(sim, run, tmp_path, paper, parts):
     assert {row["backend"] for row in rows} == {"grid:1x1:sim", "grid:1x2:sim"}
     assert {row["mode"] for row in rows} == {"fused"}
     assert all(row["checked"] and not row["own"] for row in rows)
-    assert "A quick run: 1 roots a graph instead of 64." in out
+    assert "A quick run: 1 root a graph instead of 64." in out
     said = [text for part in found["experiments"] for text in part["says"]]
     assert len(said) == (2 if paper == "004" else 0)
     assert all(text.startswith("Undecided: ") for text in said)

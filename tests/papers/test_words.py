@@ -88,5 +88,7 @@ def test_the_newest_row_of_several_files_counts(words, report):
     found = {one.part: one for one in words.verdicts("004", {"new": newer, "old": report})}
     assert found["figure 3"].word == "Not held"
     assert {*found["figure 3"].files} == {"new", "old"}
-    assert found["figure 10"].text.startswith("Undecided: not measured here. The paper: a net 2x")
+    assert found["figure 10"].text.startswith(
+        "Undecided: not measured on several GPUs. The paper: a net 2x"
+    )
     assert found["figure 10"].files == ()

@@ -319,8 +319,7 @@ class Steps(_Paged, Observer):
         masking, mask = None, to.mask
         if mask is not None:
             shape = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'SV'[not mask.structure]}"
-            state = before.get(id(mask.vector))
-            masking = Masking(shape, state, mask.structure, mask.complement)
+            masking = Masking(shape, before.get(id(mask.vector)), mask.structure, mask.complement)
         self._steps.append(Step(
             len(self._steps) + 1, self.level,
             formula=" << ".join(format_formula(x.formula, names) for x in (to, call)),
@@ -421,5 +420,5 @@ def _multiplied(call: Any, names: Mapping[int, str]) -> Multiplied | None:
     left, _, right = call.formula
     vector_left = isinstance(left, Vector)
     vector, matrix = (left, right) if vector_left else (right, left)
-    stored = matrix.stored
-    return Multiplied(names[id(stored)], stored is not matrix, names[id(vector)], vector_left)
+    name, transposed = names[id(matrix.stored)], matrix.stored is not matrix
+    return Multiplied(name, transposed, names[id(vector)], vector_left)

@@ -345,11 +345,9 @@ class _Drawing:
         if p is None:
             grid.pattern(self.canvas, rows, cols)
         else:
-            factor = step.before[p.vector]
-            by_rows = p.vector_left
-            kept = step.kept
-            grid.pattern(self.canvas, rows, cols, factor.pattern, kept, by_rows=by_rows)
-            if by_rows:
+            factor, kept = step.before[p.vector], step.kept
+            grid.pattern(self.canvas, rows, cols, factor.pattern, kept, by_rows=p.vector_left)
+            if p.vector_left:
                 self._line(factor, self.left - 24 - _GAP - self.c, self.top, upright=True)
             else:
                 self._line(factor, self.left, self.top - _GAP - self.c)
@@ -432,25 +430,26 @@ class GraphDrawing:
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
         canvas.grow_to(_WIDTH, _HEIGHT + 64)
         tails, heads = A.to_coo()[:2]
-        flows = tails, heads
-        dropped = used = np.zeros(len(tails), bool)
-        p = step.product
-        if p is not None and p.matrix == self._name:
-            flows = (heads, tails) if p.transposed == p.vector_left else flows
+        p, n = step.product, self._n
+        M = A if p is None else step.matrices[p.matrix]
+        flows = i, j = M.to_coo()[:2]
+        dropped = used = np.zeros(len(i), bool)
+        along = M.shape == A.shape and bool(np.isin(i * n + j, tails * n + heads).all())
+        if p is not None and along:
+            flows = (j, i) if p.transposed == p.vector_left else flows
             dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
-        rest = ~dropped & ~used
+        rest = ~np.isin(tails * n + heads, (i * n + j)[dropped | used])
         edges(canvas, look.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
         for line, which in ((look.DROPPED, dropped), (look.TREE, used)):
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
-        caption = f"the graph of {self._name}"
-        state = step.vectors.get(step.output)
+        state, caption = step.vectors.get(step.output), f"the graph of {self._name}"
         state = None if state is None or state.size != self._n else state
         if state is not None:
             caption = f"filled: entries of {step.output}, ringed: changed"
-            if p is not None and p.matrix == self._name:
+            if p is not None and along:
                 was, now = (" before", " after") if p.vector == step.output else ("", "")
                 caption += f"; orange arrows: from {p.vector}{was} to {step.output}{now}"
-                caption += "; light arrows: dropped by the mask" * (step.kept is not None)
+                caption += "; light orange arrows: dropped by the mask" * bool(dropped.any())
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
@@ -505,6 +504,7 @@ def legend(drawn: str | None = None) -> str:
 # ---- The steps of an algorithm as one self-contained HTML page.
 
 
+Labels = tuple[str, ...]
 #: Most steps on a page.
 MOST = 1000
 _SECTION = (
@@ -524,9 +524,6 @@ def require_size(size: int, name: str, what: str) -> None:
         )
 
 
-Labels = tuple[str, ...]
-
-
 def page_of_runs(
     runs: Mapping[Labels, Iterable[Step]], title: str, facts: Mapping[str, object] | None = None, *,
     names: Mapping[str, Labels] | None = None, what: str = "page",
@@ -539,9 +536,8 @@ def page_of_runs(
     every = [step for steps in small.values() for step in steps]
     for step in every:
         sizes = {name: state.size for name, state in step.vectors.items()}
-        for name, size in (
-            sizes | {name: max(A.shape) for name, A in step.matrices.items()}
-        ).items():
+        sizes |= {name: max(A.shape) for name, A in step.matrices.items()}
+        for name, size in sizes.items():
             require_size(size, name, what)
     if (most := max(map(len, small.values()))) > MOST:
         raise LimitExceeded(
@@ -562,11 +558,10 @@ def page_of_runs(
 
     def section(step: Step) -> str:
         code = -1 if step.code is None else codes.index(step.code)
-        level = step.level if step.level >= 0 else ""
         return _SECTION.format(
-            code=code, level=level, step=step, where=text(step.where),
+            code=code, level=step.level if step.level >= 0 else "", step=step,
             source=_breaking(step.source or step.formula), drawing=draw(step, layout, share),
-            graph=graph.draw(step, share) if graph else "",
+            where=text(step.where), graph=graph.draw(step, share) if graph else "",
         )  # fmt: skip
 
     sections = {labels: "".join(map(section, steps)) for labels, steps in small.items()}
@@ -589,9 +584,12 @@ def page_of_runs(
 def graph_of(steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of the first square matrix, of those in products if there are any."""
     begin = steps[0].matrices if steps else {}
-    used = {step.product.matrix for step in steps if step.product is not None}
-    names = [x for x in begin if x in used] or begin
-    return next((GraphDrawing(x, steps) for x in names if len({*begin[x].shape}) == 1), None)
+    products = [(step.product.matrix, step) for step in steps if step.product is not None]
+    used = {name: step.matrices[name] for name, step in reversed(products)}
+    same = [x for x, A in used.items() if any(A.isequal(B) for B in begin.values())]
+    names = [x for x in begin if x in used] or same or begin  # another function may rename it
+    square = (x for x in names if len({*{**used, **begin}[x].shape}) == 1)
+    return next((GraphDrawing(x, steps) for x in square), None)
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:

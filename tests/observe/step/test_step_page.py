@@ -158,6 +158,8 @@ def test_numbers_are_short_in_cells(backend):
 
     drawn = drawing.draw(list(lagpu.step(thirds))[-1])
     assert re.findall(r">([^<>]*)</text>", drawn)[-3:] == ["0.33", "-2", "1e-09"]
+    size = re.search(r'font-size="([\d.]+)"[^>]*>0.33<', drawn)[1]
+    assert float(size) > 14  # a point is half as wide as a digit
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,10 @@ def test_numbers_are_short_in_cells(backend):
         (1234567, "1.2e6"),
         (-(2**62), "-4.6e18"),
         (12345.6, "1.2e+04"),
+        (0.1449, "0.14"),
+        (0.0671, ".067"),  # as wide as a cell lets be read
+        (-0.0095, "-.0095"),
+        (1.5, "1.5"),
         (True, "1"),
     ],
 )
@@ -227,15 +233,15 @@ def test_the_graph_stands_beside_the_matrix(page):
         assert all(f">{i}</text>" in graph for i in range(12))
     caption = (
         "filled: entries of frontier, ringed: changed; "
-        "orange arrows: from frontier before to frontier after; light arrows: dropped by the mask"
+        "orange arrows: from frontier before to frontier after; "
+        "light orange arrows: dropped by the mask"
     )
-    assert [caption in section for section in sections(page)] == [False, False] + [
-        True,
-        False,
-    ] * 5 + [True]
+    products = sections(page)[2::2]
+    assert [caption in section for section in products] == [False] + [True] * 5
+    assert caption.rpartition("; ")[0] in products[0]  # where the mask drops none
     assert "filled: entries of levels, ringed: changed<" in sections(page)[1]
     for line in caption.split("; "):  # one line of both is wider than the picture
-        assert f">{line}</text>" in sections(page)[2]
+        assert f">{line}</text>" in products[1]
 
 
 def test_a_graph_shows_what_a_product_touches(A):
