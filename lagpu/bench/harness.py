@@ -14,7 +14,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,11 @@ import numpy as np
 from rich.text import Text
 
 from lagpu import versions
+from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend, of_all
+from lagpu.core import Vector
 from lagpu.core.recorder import flush
+from lagpu.dtypes import INT64
 from lagpu.errors import CheckFailed
 from lagpu.generators.edges import parts_of
 from lagpu.host.fitting import FittingTable
@@ -168,9 +171,17 @@ class Clock:
         enough_ms = self._enough_ms if enough_ms is None else enough_ms
         while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
-            of_each = [[ms]] if self.backend is None else of_all(self.backend, ms)
-            times.append(max(its for (its,) in of_each))
+            times.append(self.slowest(ms))
         return times, result
+
+    def slowest(self, time: float) -> float:
+        """Return the longest of the times that the processes give."""
+        of_each = [[time]] if self.backend is None else of_all(self.backend, time)
+        return max(its for (its,) in of_each)
+
+    def compile_ms(self) -> float:
+        """Return the time of all compiling so far."""
+        return sum(float(device.compile_ms) for device in self._devices)
 
     def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
         """Run a search once; return the milliseconds until the device has ended."""
@@ -201,25 +212,40 @@ class Clock:
 
 
 class Agreement:
-    """Stores digests of the first search from each root, and compares others with them.
+    """Compares each search from a root with the first one, and proves results, each once.
 
-    Levels must be equal; of parents and path counts, which may differ or be rounded, the reached
-    vertices are compared. The results of the last root are proved, each once.
+    A vertex has a random number, and the sums of two results are equal if these are, but for a
+    chance of about 2**-60. They are added up where a result is, so that it is not copied to the
+    host. Levels must be equal; of parents and path counts, which may differ or be rounded, the
+    reached vertices are compared.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n: int) -> None:
         self._proved: set[tuple[int, str, bytes]] = set()
-        self._known: dict[tuple[int, str], tuple[bytes, str]] = {}
+        self._known: dict[tuple[int, str], tuple[int, str]] = {}
+        self._numbers = np.random.default_rng(SEED).integers(-(2**63), 2**63 - 1, n)
+        self._placed: dict[str, Vector] = {}
 
-    def compare(self, root: int, output: str, who: str, indices: Array, values: Array) -> str:
-        """Return how a search differs from the first one of its root, or an empty string."""
-        order = _order(indices)
-        found = {"vertices reached": _digest(indices[order])}
+    def sums(self, output: str, found: Vector | tuple[Array, Array]) -> dict[str, int]:
+        """Return the sums of the numbers of the reached vertices, and of their levels."""
+        if isinstance(found, tuple):
+            found = Vector.from_coo(*found, size=len(self._numbers), backend="cpu")
+        place = found.backend
+        if place.name not in self._placed:
+            self._placed[place.name] = Vector.from_dense(self._numbers, backend=place)
+        numbers = Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
+        kept = Vector(INT64, found.size, like=found)
+        kept(found.S) << numbers
+        terms = {"vertices reached": kept}
         if output == "levels":
-            found["levels"] = found["vertices reached"] + _digest(values[order])
-        for what, digest in found.items():
-            known, other = self._known.setdefault((root, what), (digest, who))
-            if known != digest:
+            terms["levels"] = kept.ewise_mult(found, binary.times).new()
+        return {what: int(x.reduce(monoid.plus).new().get(0)) for what, x in terms.items()}
+
+    def compare(self, root: int, who: str, sums: Mapping[str, int]) -> str:
+        """Return how a search differs from the first one of its root, or an empty string."""
+        for what, number in sums.items():
+            known, other = self._known.setdefault((root, what), (number, who))
+            if known != number:
                 return f"{what} from vertex {root} differ between {other} and {who}"
         return ""
 

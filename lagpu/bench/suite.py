@@ -62,27 +62,27 @@ class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
     `edges` are those that the search from a root traverses, each counted once, by the root; `used`
-    are the bytes on the devices after a search; `clock` makes the clock of a backend.
+    are the bytes on the devices after a search.
     """
 
     name: str
     host: HostGraph
     roots: list[int]
-    found: harness.Agreement = field(default_factory=harness.Agreement)
     edges: dict[int, int] = field(default_factory=dict)
     used: int = 0
-    clock: Callable[[Backend | None], Clock] = Clock
+
+    def __post_init__(self) -> None:
+        self.found = harness.Agreement(self.host.facts.vertices)
+        self._edges_of: dict[int, int] = {}  # by what is reached
 
     @classmethod
-    def of(
-        cls, name: str, A: Matrix, roots: int, seed: int | None, host: HostGraph | None = None
-    ) -> Tested:
-        host = host or HostGraph.of(A)
+    def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
+        host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
         return cls(name, host, host.roots(bare, roots, seed))
 
     def search(
-        self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Found]
+        self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Any]
     ) -> tuple[list[Sample], str, Found]:
         """Search from every root; return the times, how a result differs, and the last result."""
         samples, refusal = [], ""
@@ -91,10 +91,18 @@ class Tested:
             self.used = used_bytes(clock.backend) if clock.backend else 0
             samples.append(sample)
             found = read(root, result)
-            if root not in self.edges:
-                self.edges[root] = self.host.facts.edges_from(found[0])
-            refusal = refusal or self.found.compare(root, output, who, *found)
-        return samples, refusal, found
+            refusal = self.compare(root, output, who, found) or refusal
+        return samples, refusal, entries_of(found)
+
+    def compare(self, root: int, output: str, who: str, found: Vector | Found) -> str:
+        """Return how a result differs from others of its root; note the edges of the root."""
+        sums = self.found.sums(output, found)
+        if root not in self.edges:
+            reached = sums["vertices reached"]
+            if reached not in self._edges_of:
+                self._edges_of[reached] = self.host.facts.edges_from(entries_of(found)[0])
+            self.edges[root] = self._edges_of[reached]
+        return self.found.compare(root, who, sums)
 
     def prove(
         self, output: str, indices: Array, values: Array, levels_of: Run | None = None
@@ -257,13 +265,18 @@ def _graph(
             yield tested.row(peer, found)
 
 
+def entries_of(found: Vector | Found) -> Found:
+    return found if isinstance(found, tuple) else found.to_coo()
+
+
 class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
     `parts` are the milliseconds of each search by part of its time, `edges` those that a search
     traverses, by its root, `joules` the energy of a search, and `kernel_ms` the time of the
-    kernels of each search, where these are known.
+    kernels of each search, where these are known; `once` says that one search took too long for
+    more.
     """
 
     mode: str
@@ -276,19 +289,31 @@ class Searched(NamedTuple):
     edges: Mapping[int, int] = {}
     joules: float | None = None
     kernel_ms: Sequence[float] = ()
+    once: bool = False
+
+    @property
+    def roots(self) -> int:
+        """The number of roots; those whose kernels are timed have few samples."""
+        return max(len(self.samples), len(self.kernel_ms))
+
+    def first(self, count: int) -> Searched:
+        """Return the searches from the first roots."""
+        parts = {name: part[:count] for name, part in self.parts.items()}
+        ms = self.kernel_ms[:count]
+        return self._replace(samples=self.samples[:count], parts=parts, kernel_ms=ms)
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
     """Search from every root, compare and prove; `before` are bytes in use without the graph."""
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     with as_mode(mode):
-        clock = tested.clock(place)
+        clock = Clock(place)
         first_ms, _ = clock.wall(functools.partial(run, tested.roots[0]))
         run(tested.roots[-1])  # compiles kernels too
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
             mode = "eager"  # the actual mode
         who = f"{place.name} ({mode})"
-        samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x.to_coo())
+        samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x)
     levels_of = functools.partial(algorithms.bfs_levels, A)
     refusal = tested.prove(output, *last, levels_of) or refusal
     nbytes = tested.used - before if harness.devices_of(place) else None
@@ -297,7 +322,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
 
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    library, clock = peers.PEERS[name].open(tested.host), tested.clock(None)
+    library, clock = peers.PEERS[name].open(tested.host), Clock()
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
     found = tested.search(clock, library.search, "levels", name, library.levels)
     samples, refusal, last = found
