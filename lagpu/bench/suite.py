@@ -109,14 +109,14 @@ class Tested:
     ) -> str:
         """Return why the result of the last root is not proved, or an empty string.
 
-        The proof of path counts proves what ``levels_of(root)`` returns too; without it the checker
-        searches, which takes much longer on large graphs.
+        The proof of path counts and parents proves what ``levels_of(root)`` returns too; without it
+        the checker searches, which takes much longer on large graphs.
         """
         root, result = self.roots[-1], (indices, values)
 
         def proof() -> None:
             levels = []
-            if output == "paths" and levels_of is not None:
+            if output != "levels" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
                     levels = [levels_of(root)]
             PROOFS[FINDS[output]](self.host.pattern, root, result, *levels)

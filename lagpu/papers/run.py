@@ -198,13 +198,14 @@ def _timed(
             passed = time.perf_counter() * 1e3 - begin - clock.compile_ms() + compiled
             if mode == "fused" and cast(Backend, place).last_loop.startswith(("eager", "no ")):
                 mode = "eager"  # the actual mode
-            refusal = see(tested.roots[0], found)
-            long = clock.slowest(passed) > _LONG * 1e3 * (tested.seconds or math.inf)
-            if long and by_kernel == are_timed():
+            refusal, passed = see(tested.roots[0], found), clock.slowest(passed)
+            enough = 1e3 * (tested.seconds or math.inf)
+            if passed > enough and by_kernel == are_timed():  # it is the only one
                 del tested.roots[1:]
-                samples.append(Sample(passed, passed))
-                of_kernels = times if by_kernel else []
-                return Searched(mode, "", samples, refusal, kernel_ms=of_kernels, once=True), found
+                if not by_kernel or passed > _LONG * enough:
+                    samples.append(Sample(passed, passed))
+                once_ = Searched(mode, "", samples, refusal, kernel_ms=times if by_kernel else [])
+                return once_._replace(once=passed > _LONG * enough), found
         by_kernel = are_timed()
         for k, root in enumerate(tested.paced(clock)):
             search = functools.partial(run, root)
@@ -267,7 +268,8 @@ def by_part(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
             if not row.phases and row.direction:
                 each[-1][row.direction] += row.kernel_ms
         refusal = tested.compare(root, output, place.name, found) or refusal
-    refusal = tested.prove(output, *found.to_coo()) or refusal
+    levels_of = functools.partial(algorithms.bfs_levels, A)
+    refusal = tested.prove(output, *found.to_coo(), levels_of) or refusal
     samples = [Sample(sum(of.values()), sum(of.values())) for of in each]
     parts = {name: [of[name] for of in each] for name in {*itertools.chain(*each)}}
     nbytes = used_bytes(place) - before if harness.devices_of(place) else None
@@ -568,6 +570,7 @@ class _Work:
     def measure(self, graph: PaperGraph) -> None:
         """Measure every variant on a graph, or say why not."""
         try:
+            self._rows[graph.name] = []
             self._rows[graph.name] = [*self._rows_of(graph)]
         except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
             # others may be smaller, valid, in fewer pieces
@@ -580,16 +583,19 @@ class _Work:
 
     def report(self) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
-        experiment = self._experiment
+        experiment, source = self._experiment, self._graphs.source
         rows = [row.copy() for row in self.rows]
         _complete(experiment, rows)
+        whole = [graph for graph in experiment.graphs if source(graph)]
+        waiting = ", ".join(graph.name for graph in self.graphs if graph.name not in self._rows)
+        missing = [*self.missing, *([f"not run: {waiting}"] if waiting else [])]
+        says = (data.sentence(claim, rows, whole) for claim in experiment.claims)
         return {
             "part": experiment.part, "title": experiment.title,
             "metric": experiment.metric.unit, "definition": experiment.metric.definition,
             "measured_on": experiment.machine, "notes": list(experiment.notes),
-            "roots": experiment.roots, "missing": [*self.missing],
-            "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
-            "rows": rows,
+            "roots": experiment.roots, "missing": missing,
+            "says": [*filter(None, says)], "rows": rows,
         }  # fmt: skip
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
@@ -689,7 +695,8 @@ class _Work:
             parts=_means([run.parts for run in runs]),
             joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
         )
-        span = _means([[sample.device_ms for sample in one.samples] for one in turns])
+        spans = [[sample.device_ms for sample in one.samples] for one in turns if one.samples]
+        span = _means(spans)
         why = self._graphs.why(graph)
         mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {
