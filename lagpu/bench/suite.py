@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -86,13 +86,17 @@ class Tested:
     ) -> tuple[list[Sample], str, Found]:
         """Search from every root; return the times, how a result differs, and the last result."""
         samples, refusal = [], ""
-        for root in self.roots:
+        for root in self.paced(clock):
             sample, result = clock.measure(functools.partial(run, root))
             self.used = used_bytes(clock.backend) if clock.backend else 0
             samples.append(sample)
             found = read(root, result)
             refusal = self.compare(root, output, who, found) or refusal
         return samples, refusal, entries_of(found)
+
+    def paced(self, _clock: Clock) -> Iterable[int]:
+        """Return the roots."""
+        return self.roots
 
     def compare(self, root: int, output: str, who: str, found: Vector | Found) -> str:
         """Return how a result differs from others of its root; note the edges of the root."""
@@ -126,7 +130,7 @@ class Tested:
     def row(self, who: str, found: Searched, **how: Any) -> Row:
         """Return a row of the report; `how` has the kernel, the policy and the orientation."""
         facts = self.host.facts
-        device_ms, wall_ms = zip(*found.samples, strict=True)
+        device_ms, wall_ms, *_ = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
         return {
             "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
@@ -273,10 +277,8 @@ class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
-    `parts` are the milliseconds of each search by part of its time, `edges` those that a search
-    traverses, by its root, `joules` the energy of a search, and `kernel_ms` the time of the
-    kernels of each search, where these are known; `once` says that one search took too long for
-    more.
+    `edges` are those that a search traverses, by its root, `joules` the energy of a search, where
+    it is known; `once` says that one search took too long for more.
     """
 
     mode: str
@@ -285,22 +287,9 @@ class Searched(NamedTuple):
     refusal: str
     first_ms: float = 0.0
     nbytes: int | None = None
-    parts: Mapping[str, list[float]] = {}
     edges: Mapping[int, int] = {}
     joules: float | None = None
-    kernel_ms: Sequence[float] = ()
     once: bool = False
-
-    @property
-    def roots(self) -> int:
-        """The number of roots; those whose kernels are timed have few samples."""
-        return max(len(self.samples), len(self.kernel_ms))
-
-    def first(self, count: int) -> Searched:
-        """Return the searches from the first roots."""
-        parts = {name: part[:count] for name, part in self.parts.items()}
-        ms = self.kernel_ms[:count]
-        return self._replace(samples=self.samples[:count], parts=parts, kernel_ms=ms)
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:

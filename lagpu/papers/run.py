@@ -42,8 +42,7 @@ _QUICK_ROOTS = 2
 _BY_LEVEL = "by level"  # of a system on a grid, whose levels the host runs: Python's time
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
 _BLOCK = 1 << 26  # entries looked at together
-#: Most times are those of kernels, which differ little from run to run; the turns show how much.
-_CLOCK, _KERNELS_MS = functools.partial(Clock, repeats=3, enough_ms=200.0), 20.0
+_KERNELS_MS = 20.0  # of runs of one search
 _LONG = 8  # times of the seconds of a turn: a search that takes longer runs once
 _SPANS = 4  # roots whose span is measured, where the kernels' times count
 #: The counter of energy moves some ten times a second: searches are repeated for so long, from one
@@ -166,114 +165,118 @@ class _Kernels(Observer):
         return sum(measured().kernel_ms for measured in self._timed)
 
 
-def _timed(
-    tested: _Roots, place: Backend | None, mode: str, run: Callable[[int], Any],
-    see: Callable[[int, Any], str],
-) -> tuple[Searched, Any]:  # fmt: skip
-    """Search from every root; return the times, and the last result."""
-    # That is what a paper's C program takes: of a loop that is not one kernel, the kernels without
-    # Python's time between them. `see` returns why a result is wrong, or an empty string.
-    clock = _CLOCK(place)
-    once = clock.queued if clock.has_device else clock.wall
+class _Clock(Clock):
+    """Times kernels of loops that are not one kernel, and the span of a few; or parts of searches.
 
-    def kernels(search: Callable[[], Any]) -> tuple[float, Any]:
-        seen = _Kernels(cast(Backend, place))
+    The kernels' time is that of a paper's C program: Python's time between them does not count.
+    """
+
+    def __init__(self, place: Backend | None, mode: str, by_part: bool = False) -> None:
+        # Kernels differ little from run to run; the turns show how much.
+        super().__init__(place, repeats=3, enough_ms=200.0)
+        self.mode, self._by_part, self.spans = mode, by_part, 0
+
+    @property
+    def by_kernel(self) -> bool:
+        return self.mode == "eager" and cast(Backend, self.backend).device is not None
+
+    def measure(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
+        """See `Clock`."""
+        if self._by_part:
+            return self._parts_of(search)
+        ms, kernel_ms = math.nan, None
+        if not self.by_kernel or self.spans:
+            self.spans -= 1
+            once = self.queued if self.has_device else self.wall
+            times, result = self.repeat(once, search, 1 if self.by_kernel else None)
+            ms = median(times)
+        if self.by_kernel:
+            times, result = self.repeat(self._kernels, search, enough_ms=_KERNELS_MS)
+            kernel_ms = median(times)
+        return Sample(ms, ms, kernel_ms), result
+
+    def _kernels(self, search: Callable[[], Any]) -> tuple[float, Any]:
+        seen = _Kernels(cast(Backend, self.backend))
         with observing(seen):
             result = search()
         return seen.ms(), result
 
-    def are_timed() -> bool:
-        return mode == "eager" and cast(Backend, place).device is not None
+    def _parts_of(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
+        """Search under a trace, which has the parts of the time: directions, or phases."""
+        with trace(fuse=self.mode == "fused") as traced:
+            result = search()
+        parts: dict[str, float] = defaultdict(float)
+        for row in traced.rows:
+            for phase in row.phases:
+                parts[phase.name] += phase.ms
+            if not row.phases and row.direction:
+                parts[row.direction] += row.kernel_ms
+        whole = sum(parts.values())
+        return Sample(whole, whole, parts=parts), result
 
-    samples: list[Sample] = []
-    kernel_ms: list[float] = []
-    refusal = ""
-    with suite.as_mode(mode):
-        by_kernel = are_timed()
-        if tested.seconds is not None or tested.limited or mode == "fused":
+
+def _timed(
+    tested: _Roots, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
+    read: Callable[[int, Any], Any],
+) -> tuple[Searched, Any]:  # fmt: skip
+    """Search from every root; return the times, and the last result."""
+    refusal, last = "", None
+
+    def kept(root: int, found: Any) -> Any:
+        nonlocal last
+        last = found
+        return read(root, found)
+
+    with suite.as_mode(clock.mode):
+        if tested.seconds is not None or tested.limited or clock.mode == "fused":
             # the first run, which compiles kernels and makes workspaces
-            begin, compiled = time.perf_counter() * 1e3, clock.compile_ms()
-            first = functools.partial(run, tested.roots[0])
-            times, found = clock.repeat(kernels if by_kernel else clock.wall, first, 1)
-            passed = time.perf_counter() * 1e3 - begin - clock.compile_ms() + compiled
-            if mode == "fused" and cast(Backend, place).last_loop.startswith(("eager", "no ")):
-                mode = "eager"  # the actual mode
-            refusal, passed = see(tested.roots[0], found), clock.slowest(passed)
+            begin, compiled = time.perf_counter(), clock.compile_ms()
+            root, mode = tested.roots[0], clock.mode
+            sample, found = clock.measure(functools.partial(run, root))
+            ms = (time.perf_counter() - begin) * 1e3 - clock.compile_ms() + compiled
+            loop = "" if clock.backend is None else clock.backend.last_loop
+            if mode == "fused" and loop.startswith(("eager", "no ")):
+                clock.mode = "eager"  # the actual mode
+            refusal, ms = tested.compare(root, output, who, kept(root, found)), clock.slowest(ms)
             enough = 1e3 * (tested.seconds or math.inf)
-            if passed > enough and by_kernel == are_timed():  # it is the only one
+            if ms > enough and mode == clock.mode:  # it is the only one
                 del tested.roots[1:]
-                if not by_kernel or passed > _LONG * enough:
-                    samples.append(Sample(passed, passed))
-                once_ = Searched(mode, "", samples, refusal, kernel_ms=times if by_kernel else [])
-                return once_._replace(once=passed > _LONG * enough), found
-        by_kernel = are_timed()
-        for k, root in enumerate(tested.paced(clock)):
-            search = functools.partial(run, root)
-            if not by_kernel or k < _SPANS:
-                times, found = clock.repeat(once, search, 1 if by_kernel else None)
-                samples.append(Sample(median(times), median(times)))
-            if by_kernel:
-                times, found = clock.repeat(kernels, search, enough_ms=_KERNELS_MS)
-                kernel_ms.append(median(times))
-            tested.used = used_bytes(place) if place else 0
-            refusal = see(root, found) or refusal
-    return Searched(mode, "", samples, refusal, kernel_ms=kernel_ms), found
+                tested.used = used_bytes(clock.backend) if clock.backend else 0
+                if math.isnan(sample.device_ms) and ms > _LONG * enough:
+                    sample = sample._replace(device_ms=ms)
+                return Searched(mode, "", [sample], refusal, once=ms > _LONG * enough), last
+        clock.spans = _SPANS
+        samples, other, _ = tested.search(clock, run, output, who, kept)
+    return Searched(clock.mode, "", samples, other or refusal), last
 
 
-def searches(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
-    """Search from every root, as `lagpu bench` does."""
+def searches(
+    tested: _Roots, A: Matrix, runner: Runner, before: int, by_part: bool = False
+) -> Searched:
+    """Search from every root, and prove the last result."""
     variant, place, output = runner.variant, runner.place, runner.variant.output
-
-    def see(root: int, found: Any) -> str:
-        return tested.compare(root, output, who, read(root, found))
-
-    read: Callable[[int, Any], Any] = lambda _, found: found  # noqa: E731
     if place is None:
         who = str(variant.peer)
         peer = peers.PEERS[who]
         if tested.host.facts.entries > peer.most_searched:
             raise errors.LimitExceeded(f"{who}: takes at most {peer.most_searched:g} entries")
         library = tested.libraries[who] = tested.libraries.get(who) or peer.open(tested.host)
-        run, read, levels_of = library.search, library.levels, None
-    else:
-        A, who = placed_on(A, place), f"{place.name}, {variant.name}"
-        run = functools.partial(ALGORITHMS[output], A)
-        levels_of = functools.partial(algorithms.bfs_levels, A)
-    found, last = _timed(tested, place, "peer" if place is None else runner.mode, run, see)
-    nbytes = tested.used - before if place is not None and harness.devices_of(place) else None
-    root = tested.roots[-1]
-    last = entries_of(read(root, last))
-    with suite.as_mode(found.mode):
-        refusal = tested.prove(output, *last, levels_of) or found.refusal
-    named = output if place is not None else peer.output
-    return found._replace(output=named, refusal=refusal, nbytes=nbytes)
-
-
-def by_part(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
-    """Search under a trace, which has the parts of the time: directions, or phases."""
-    place, output = runner.place, runner.variant.output
-    assert place is not None
-    A, clock, refusal = placed_on(A, place), _CLOCK(place), ""
-    fuse = place.capabilities.searches  # by a grid's policy, whose trace has phases
-    each: list[dict[str, float]] = []
-    ALGORITHMS[output](A, tested.roots[0])  # compiles kernels
-    mode = "eager" if not fuse or place.last_loop.startswith(("eager", "no ")) else "fused"
-    for root in tested.paced(clock):
-        with trace(fuse=fuse) as traced:
-            found = ALGORITHMS[output](A, root)
-        each.append(defaultdict(float))
-        for row in traced.rows:
-            for phase in row.phases:
-                each[-1][phase.name] += phase.ms
-            if not row.phases and row.direction:
-                each[-1][row.direction] += row.kernel_ms
-        refusal = tested.compare(root, output, place.name, found) or refusal
+        found, last = _timed(
+            tested, _Clock(None, "peer"), library.search, output, who, library.levels
+        )
+        refusal = tested.prove(output, *library.levels(tested.roots[-1], last)) or found.refusal
+        return found._replace(output=peer.output, refusal=refusal)
+    A, who, mode = placed_on(A, place), f"{place.name}, {variant.name}", runner.mode
+    if by_part:  # by a grid's policy, whose trace has phases, or by products
+        mode = "fused" if place.capabilities.searches else "eager"
+    run, clock = functools.partial(ALGORITHMS[output], A), _Clock(place, mode, by_part)
+    found, last = _timed(tested, clock, run, output, who, lambda _, x: x)
     levels_of = functools.partial(algorithms.bfs_levels, A)
-    refusal = tested.prove(output, *found.to_coo(), levels_of) or refusal
-    samples = [Sample(sum(of.values()), sum(of.values())) for of in each]
-    parts = {name: [of[name] for of in each] for name in {*itertools.chain(*each)}}
-    nbytes = used_bytes(place) - before if harness.devices_of(place) else None
-    return Searched(mode, output, samples, refusal, nbytes=nbytes, parts=parts)
+    with suite.as_mode(found.mode):
+        indices, values = last.to_coo()
+        refusal = tested.prove(output, indices, values, levels_of) or found.refusal
+    nbytes = tested.used - before if harness.devices_of(place) else None
+    return found._replace(output=output, refusal=refusal, nbytes=nbytes)
 
 
 def accumulations(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
@@ -286,12 +289,10 @@ def accumulations(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Sea
         levels, paths = count_paths(A, [root])
         return levels, paths, dependencies(A, levels, paths)
 
-    def see(root: int, found: Any) -> str:
-        return tested.compare(root, "levels", runner.runs_as, found[0])
-
-    found, last = _timed(tested, place, runner.mode, round_of, see)
+    clock, who = _Clock(place, runner.mode), runner.variant.name
+    found, last = _timed(tested, clock, round_of, "levels", who, lambda _, of: of[0])
     refusal = _wrong_dependencies(tested, *(x.to_coo() for x in last)) or found.refusal
-    nbytes = used_bytes(place) - before if place.device else None
+    nbytes = tested.used - before if place.device else None
     return found._replace(output="dependencies", refusal=refusal, nbytes=nbytes)
 
 
@@ -322,7 +323,10 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
 
 
 #: By the `kind` of an experiment.
-WAYS = {"searches": searches, "parts": by_part, "accumulations": accumulations}
+WAYS: dict[str, Callable[..., Searched]] = {
+    "searches": searches, "parts": functools.partial(searches, by_part=True),
+    "accumulations": accumulations,
+}  # fmt: skip
 
 
 class EnergyCounter:
@@ -611,11 +615,15 @@ class _Work:
             if len(before) < turn or (before and before[0].once):
                 continue  # it failed in the turn before, or took too long
             if before and runner.place is not None:
-                before[0] = before[0].first(most)  # all of lagpu's have the same roots
+                before[0] = before[0]._replace(
+                    samples=before[0].samples[:most]
+                )  # all of lagpu's have the same roots
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
             if runner.place is not None:
                 graphs.clear()
-            own = tested.own(*(before[0].roots, None) if before else (most, self._request.seconds))
+            own = tested.own(
+                *(len(before[0].samples), None) if before else (most, self._request.seconds)
+            )
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
                     one = self._measured(graph, count, own, runner, turn)
@@ -632,7 +640,7 @@ class _Work:
                     self.refusals.append(f"{who}: {one.refusal}")
                 before.append(one)
                 if runner.place is not None and not one.once:
-                    most = min(most, one.roots)
+                    most = min(most, len(one.samples))
         for runner, turns in found.items():
             if turns:
                 yield self._row(graph, tested, runner, turns)
@@ -665,10 +673,9 @@ class _Work:
         if self._counter is not None and place is not None and found.joules is None:
             A = placed_on(self._graphs.matrix(graph), place)
             search = functools.partial(ALGORITHMS[variant.output], A)
+            roots = tested.roots[: len(found.samples)]
             with suite.as_mode(found.mode):
-                joules = self._counter.joules(
-                    lambda: len([search(v) for v in tested.roots[: found.roots]])
-                )
+                joules = self._counter.joules(lambda: len([search(v) for v in roots]))
             found = self._known[key] = found._replace(joules=joules)
         return found
 
@@ -679,15 +686,13 @@ class _Work:
         variant, place = runner.variant, runner.place
         facts, degree = tested.host.facts, tested.host.facts.out_degree
         last, metric = turns[-1], self._experiment.metric
-        edges = tuple(last.edges[root] for root in tested.roots[: last.roots])
-        none = [0.0] * len(edges)
+        edges = tuple(last.edges[root] for root in tested.roots[: len(last.samples)])
 
         def measured(one: Searched) -> data.Measured:
-            ms = tuple(one.kernel_ms or (sample.device_ms for sample in one.samples))
+            ms = (x.device_ms if x.kernel_ms is None else x.kernel_ms for x in one.samples)
+            parts = tuple(x.parts.get(variant.part, 0.0) for x in one.samples)
             of_graph = edges, facts.entries, facts.symmetric
-            return data.Measured(
-                ms, *of_graph, one.joules, tuple(one.parts.get(variant.part, none))
-            )
+            return data.Measured(tuple(ms), *of_graph, one.joules, parts)
 
         runs = [*map(measured, turns)]
         whole = runs[0]._replace(
@@ -695,8 +700,7 @@ class _Work:
             parts=_means([run.parts for run in runs]),
             joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
         )
-        spans = [[sample.device_ms for sample in one.samples] for one in turns if one.samples]
-        span = _means(spans)
+        span = [x.device_ms for one in turns for x in one.samples if x.device_ms == x.device_ms]
         why = self._graphs.why(graph)
         mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {
@@ -712,7 +716,7 @@ class _Work:
             "value": metric.of(whole), "runs": [metric.of(run) for run in runs],
             "unit": metric.unit, "more": metric.more, "reported": graph.reported.get(variant.name),
             "median_ms": median(span), "mean_ms": fmean(span),
-            "kernel_ms": median(whole.ms) if last.kernel_ms else None,
+            "kernel_ms": None if last.samples[0].kernel_ms is None else median(whole.ms),
             "gteps": harness.harmonic_gteps(whole.ms, edges),
             "rates": [harness.harmonic_gteps(run.ms, edges) for run in runs],
             "bytes": last.nbytes, "joules": whole.joules,
