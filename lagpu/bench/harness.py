@@ -321,8 +321,3 @@ def cell(of: str | Callable[[Row], Any], row: Row) -> Any:
 
 def checked(row: Row) -> Text:
     return _CHECKED[row["checked"]]
-
-
-def one_line(error: BaseException) -> str:
-    """Return the message of any error on one line."""
-    return " ".join(str(error).split())

@@ -22,6 +22,7 @@ from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemor
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.host import progress
+from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
@@ -263,7 +264,7 @@ def _graph(
         try:
             found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay
-            refusals.append(f"{name}, {peer}: {type(error).__name__}: {harness.one_line(error)}")
+            refusals.append(f"{name}, {peer}: {type(error).__name__}: {one_line(error)}")
         else:
             refusals += [f"{name}, {peer}: {found.refusal}"] if found.refusal else []
             yield tested.row(peer, found)

@@ -31,6 +31,7 @@ from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSuppor
 from lagpu.generators import path
 from lagpu.generators.load import canonical, is_random, is_spec, load
 from lagpu.host import progress
+from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace
@@ -634,7 +635,7 @@ class _Work:
             except Exception as error:
                 if runner.place is not None:
                     raise
-                self.missing.setdefault(f"{who}: {harness.one_line(error)}")  # another library
+                self.missing.setdefault(f"{who}: {one_line(error)}")  # another library
             else:
                 if one.refusal:
                     self.refusals.append(f"{who}: {one.refusal}")
