@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -278,8 +278,8 @@ class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
-    `edges` are those that a search traverses, by its root, `joules` the energy of a search, where
-    it is known; `once` says that one search took too long for more.
+    `joules` is the energy of a search, where it is known; `once` says that one search took too long
+    for more.
     """
 
     mode: str
@@ -288,7 +288,6 @@ class Searched(NamedTuple):
     refusal: str
     first_ms: float = 0.0
     nbytes: int | None = None
-    edges: Mapping[int, int] = {}
     joules: float | None = None
     once: bool = False
 

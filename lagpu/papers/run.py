@@ -669,7 +669,7 @@ class _Work:
         key = (*of, runner.runs_as, variant.output, variant.fused, turn)
         if key not in self._known:
             found = WAYS[kind](tested, self._graphs.matrix(graph), runner, self._graphs.before)
-            self._known[key] = found._replace(edges=tested.edges)
+            self._known[key] = found
         found = self._known[key]
         if self._counter is not None and place is not None and found.joules is None:
             A = placed_on(self._graphs.matrix(graph), place)
@@ -687,7 +687,7 @@ class _Work:
         variant, place = runner.variant, runner.place
         facts, degree = tested.host.facts, tested.host.facts.out_degree
         last, metric = turns[-1], self._experiment.metric
-        edges = tuple(last.edges[root] for root in tested.roots[: len(last.samples)])
+        edges = tuple(tested.edges[root] for root in tested.roots[: len(last.samples)])
 
         def measured(one: Searched) -> data.Measured:
             ms = (x.device_ms if x.kernel_ms is None else x.kernel_ms for x in one.samples)
