@@ -130,16 +130,13 @@ class Span:
 class Clock:
     """Times calls on one backend, or of another library (None), whose calls return at their end.
 
-    A search is repeated up to `repeats` times, until its runs took `enough_ms`; where the device
-    time is measured, up to `walls` times for the wall time.
+    A search is repeated up to `repeats` times, until its runs took `enough_ms`.
     """
 
     def __init__(
-        self, backend: Backend | None = None, repeats: int = REPEATS, walls: int = REPEATS,
-        enough_ms: float = _ENOUGH_MS,
-    ) -> None:  # fmt: skip
-        self.backend, self._repeats, self._walls = backend, repeats, walls
-        self._enough_ms = enough_ms
+        self, backend: Backend | None = None, repeats: int = REPEATS, enough_ms: float = _ENOUGH_MS
+    ) -> None:
+        self.backend, self._repeats, self._enough_ms = backend, repeats, enough_ms
         self._devices = [] if backend is None else devices_of(backend)
 
     @property
@@ -149,8 +146,7 @@ class Clock:
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
-        walls = self._walls if self.has_device else self._repeats
-        times, result = self.repeat(self.wall, search, walls)
+        times, result = self.repeat(self.wall, search)
         wall = statistics.median(times)
         if not self.has_device:
             return Sample(wall, wall), result
