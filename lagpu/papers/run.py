@@ -243,8 +243,7 @@ def _timed(
             if ms > enough and mode == clock.mode:  # it is the only one
                 del tested.roots[1:]
                 tested.used = used_bytes(clock.backend) if clock.backend else 0
-                if math.isnan(sample.device_ms) and ms > _LONG * enough:
-                    sample = sample._replace(device_ms=ms)
+                sample = sample._replace(wall_ms=ms)
                 return Searched(mode, "", [sample], refusal, once=ms > _LONG * enough), last
         clock.spans = _SPANS
         samples, other, _ = tested.search(clock, run, output, who, kept)
@@ -701,7 +700,9 @@ class _Work:
             parts=_means([run.parts for run in runs]),
             joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
         )
-        span = [x.device_ms for one in turns for x in one.samples if x.device_ms == x.device_ms]
+        samples = [sample for one in turns for sample in one.samples]
+        span = [x.device_ms for x in samples if not math.isnan(x.device_ms)]
+        span = span or [x.wall_ms for x in samples]
         why = self._graphs.why(graph)
         mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {

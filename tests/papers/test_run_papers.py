@@ -543,3 +543,15 @@ def test_a_graph_in_pieces_is_copied_to_the_host_from_one(sim, monkeypatch, name
         f"grid:1x1:{name}", f"grid:1x2:{name}",
     ]  # fmt: skip
     assert copied == [name]
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1e-2, 1e9])
+def test_a_row_has_a_span_however_few_runs_it_has(sim, monkeypatch, seconds):
+    """Kernels alone are timed in a first run that is the only one of its turn."""
+    monkeypatch.setattr(runs, "_LONG", 1e15 if seconds == 1e-2 else 1)
+    experiment = replace(PAIR, graphs=(PATH,), variants=PAIR.variants[:1], roots=9)
+    report, _ = run_paper(ONE, [experiment], Request("sim", seconds=seconds))
+    (row,) = report["experiments"][0]["rows"]
+    assert row["kernel_ms"] > 0
+    assert 0 < row["median_ms"] < 1e5
+    json.dumps(report, allow_nan=False)
