@@ -118,12 +118,12 @@ class Bench:
         """
         assert self._asked is not None
         place, (run, read) = self._place, self._asked
-        compiled = _compile_ms(place)
+        compiled = self._clock.compile_ms()
         if place is not None:
             place.last_loop = ""
         gc.collect()
         ms, found = self._clock.wall(run)
-        next_ms = ms - (_compile_ms(place) - compiled)
+        next_ms = ms - (self._clock.compile_ms() - compiled)
         wall, device = [ms], None
         enough_ms, limit_ms = seconds * 1e3, limit * 1e3
         on_device = place is not None and place.device is not None
@@ -137,10 +137,6 @@ class Bench:
         loop = "" if place is None or not place.capabilities.records else place.last_loop
         held = used_bytes(place) - self._before if place and on_device else None
         return Measured(wall, device, first, loop, held, read(found))
-
-
-def _compile_ms(place: protocol.Backend | None) -> float:
-    return 0.0 if place is None or place.device is None else float(place.device.compile_ms)
 
 
 @dataclass(frozen=True)

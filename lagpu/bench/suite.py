@@ -84,16 +84,15 @@ class Tested:
 
     def search(
         self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Any]
-    ) -> tuple[list[Sample], str, Found]:
+    ) -> tuple[list[Sample], str, Any]:
         """Search from every root; return the times, how a result differs, and the last result."""
         samples, refusal = [], ""
         for root in self.paced(clock):
             sample, result = clock.measure(functools.partial(run, root))
             self.used = used_bytes(clock.backend) if clock.backend else 0
             samples.append(sample)
-            found = read(root, result)
-            refusal = self.compare(root, output, who, found) or refusal
-        return samples, refusal, entries_of(found)
+            refusal = self.compare(root, output, who, read(root, result)) or refusal
+        return samples, refusal, result
 
     def paced(self, _clock: Clock) -> Iterable[int]:
         """Return the roots."""
@@ -304,7 +303,8 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
         who = f"{place.name} ({mode})"
         samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x)
     levels_of = functools.partial(algorithms.bfs_levels, A)
-    refusal = tested.prove(output, *last, levels_of) or refusal
+    indices, values = last.to_coo()
+    refusal = tested.prove(output, indices, values, levels_of) or refusal
     nbytes = tested.used - before if harness.devices_of(place) else None
     return Searched(mode, output, samples, refusal, first_ms, nbytes)
 
@@ -315,7 +315,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
     found = tested.search(clock, library.search, "levels", name, library.levels)
     samples, refusal, last = found
-    refusal = tested.prove("levels", *last) or refusal
+    refusal = tested.prove("levels", *library.levels(tested.roots[-1], last)) or refusal
     return Searched("peer", peers.PEERS[name].output, samples, refusal, first_ms)
 
 

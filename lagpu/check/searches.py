@@ -137,11 +137,9 @@ def _given_depths(proof: Proof, parent: Array, present: Array, level: Array) -> 
     wanted[proof.source] = 0
 
     def describe(v: int) -> str:
-        if level[v] == proof.unreached:
-            return f"parent {parent[v]}, but no level"
-        if not present[v]:
-            return f"level {level[v]}, but no parent"
-        return f"level {level[v]}, but its parent {parent[v]} has level {level[parent[v]]}"
+        mine, its = ("none" if x == proof.unreached else x for x in (level[v], level[parent[v]]))
+        of = f"its parent {parent[v]} has {its}" if present[v] else "it has no parent"
+        return f"level {mine}, but {of}"
 
     proof.refuse(3, (level != wanted) | (present & (level == proof.unreached)), describe)
     return level

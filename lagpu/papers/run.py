@@ -156,10 +156,6 @@ class _Kernels(Observer):
         """See `Observer`."""
         self._timed.append(self._meter.run(work, None, Constant(None)))
 
-    def entry(self, v: Any, describe: Any, work: Callable[[], None]) -> None:
-        """See `Observer`."""
-        self.statement(None, None, work)
-
     def ms(self) -> float:
         """Return the time of all kernels, once these have ended."""
         self._meter.stop()
@@ -221,13 +217,7 @@ def _timed(
     read: Callable[[int, Any], Any],
 ) -> tuple[Searched, Any]:  # fmt: skip
     """Search from every root; return the times, and the last result."""
-    refusal, last = "", None
-
-    def kept(root: int, found: Any) -> Any:
-        nonlocal last
-        last = found
-        return read(root, found)
-
+    refusal = ""
     with suite.as_mode(clock.mode):
         if tested.seconds is not None or tested.limited or clock.mode == "fused":
             # the first run, which compiles kernels and makes workspaces
@@ -238,16 +228,16 @@ def _timed(
             loop = "" if clock.backend is None else clock.backend.last_loop
             if mode == "fused" and loop.startswith(("eager", "no ")):
                 clock.mode = "eager"  # the actual mode
-            refusal, ms = tested.compare(root, output, who, kept(root, found)), clock.slowest(ms)
+            refusal, ms = tested.compare(root, output, who, read(root, found)), clock.slowest(ms)
             enough = 1e3 * (tested.seconds or math.inf)
             if ms > enough and mode == clock.mode:  # it is the only one
                 del tested.roots[1:]
                 tested.used = used_bytes(clock.backend) if clock.backend else 0
                 sample = sample._replace(wall_ms=ms)
-                return Searched(mode, "", [sample], refusal, once=ms > _LONG * enough), last
+                return Searched(mode, "", [sample], refusal, once=ms > _LONG * enough), found
         clock.spans = _SPANS
-        samples, other, _ = tested.search(clock, run, output, who, kept)
-    return Searched(clock.mode, "", samples, other or refusal), last
+        samples, other, found = tested.search(clock, run, output, who, read)
+    return Searched(clock.mode, "", samples, other or refusal), found
 
 
 def searches(
@@ -667,8 +657,8 @@ class _Work:
         of = (kind, *self._graphs.key(graph), count, variants)
         key = (*of, runner.runs_as, variant.output, variant.fused, turn)
         if key not in self._known:
-            found = WAYS[kind](tested, self._graphs.matrix(graph), runner, self._graphs.before)
-            self._known[key] = found
+            given = tested, self._graphs.matrix(graph), runner, self._graphs.before
+            self._known[key] = WAYS[kind](*given)
         found = self._known[key]
         if self._counter is not None and place is not None and found.joules is None:
             A = placed_on(self._graphs.matrix(graph), place)
