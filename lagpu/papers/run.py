@@ -407,9 +407,7 @@ def run(
     works = [_Work(experiment, request, graphs, known, say) for experiment in experiments]
     whole["experiments"] = [work.report() for work in works]
     keys = dict.fromkeys(graphs.key(graph) for work in works for graph in work.graphs)
-    first = {source: k for k, (source, _) in reversed([*enumerate(keys)])}
-    # Each is made once, and one in several numbers of pieces is on the host once.
-    for key in progress.over(sorted(keys, key=lambda key: first[key[0]]), "graphs"):
+    for key in progress.over([*keys], "graphs"):  # each is made once
         for k, work in enumerate(works):
             for graph in work.graphs:
                 if graphs.key(graph) == key:
