@@ -49,8 +49,11 @@ class Verdict(NamedTuple):
         return self.text.partition(":")[0]
 
 
-def verdicts(number, reports):
-    """Yield a verdict on each claim of a paper, by today's rules and the newest rows."""
+def verdicts(number, reports, partial=False):
+    """Yield a verdict on each claim of a paper, by today's rules and the newest rows.
+
+    Unless tables may be `partial`, a claim of graphs without rows is undecided.
+    """
     by_date = sorted(reports.items(), key=lambda item: item[1]["date"])
     for experiment in paper_of(number).experiments:
         newest = {
@@ -62,9 +65,12 @@ def verdicts(number, reports):
             for row in part["rows"]
         }
         rows = [row for _, row in newest.values()]
+        names = {row["graph"] for row in rows}
+        most = max((graph.gpus for graph in experiment.graphs if graph.name in names), default=0)
+        made = [graph for graph in experiment.graphs if graph.made and graph.gpus <= most]
         files = tuple(dict.fromkeys(file for file, _ in newest.values()))
         for claim in experiment.claims:
-            text = sentence(claim, rows)
+            text = sentence(claim, rows, () if partial else made)
             where = "on several GPUs" if claim.get("kind") == "distributed" else "here"
             none = f"{UNKNOWN}: not measured {where}. The paper: {claim['paper']}."
             yield Verdict(experiment.part, claim, text or none, files if text else ())

@@ -95,7 +95,7 @@ def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[in
             samples.append(sample)
             found = _digest(result, numbers, output != "parents")
             same = same and _agree(known.setdefault(root, found), found)
-    device_ms, wall_ms = (np.array(of) for of in zip(*samples, strict=True))
+    device_ms, wall_ms = (np.array([x[k] for x in samples]) for k in (0, 1))
     return {
         "what": output,
         "loop": A.backend.last_loop,

@@ -59,7 +59,7 @@ def compared(one: dict[str, Report], other: dict[str, Report]) -> list[tuple[Ver
     both = rows_of(one) & rows_of(other)
     pairs = []
     for paper in PAPERS:
-        found = (verdicts(paper.number, only(run, both)) for run in (one, other))
+        found = (verdicts(paper.number, only(run, both), partial=True) for run in (one, other))
         pairs += [pair for pair in zip(*found, strict=True) if pair[0].files and pair[1].files]
     return pairs
 

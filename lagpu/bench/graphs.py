@@ -111,18 +111,22 @@ class HostGraph(Columns):
         """Return the columns of a square matrix with at least one vertex."""
         if A.nrows != A.ncols or A.nrows == 0:
             raise InvalidValue(f"bench: the graph is {A.nrows} x {A.ncols}. Give a square matrix.")
-        col_ptr, row_idx, _ = A.to_csc()
+        col_ptr, row_idx, _ = A._flushed().matrix_to_csc(A.data, narrow=True)
         if A.nrows < 2**31:
-            row_idx = row_idx.astype(np.int32)
+            row_idx = row_idx.astype(np.int32, copy=False)
         return cls(col_ptr, row_idx, Facts.of(A))
 
     def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
-        """Return random vertices of the largest component that have an edge to another."""
-        candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
+        """Return some random ones of the `candidates`."""
+        return drawn(self.candidates(A), count, seed)
+
+    def candidates(self, A: Matrix) -> Array:
+        """Return the vertices of the largest component that have an edge to another."""
+        candidates: Array = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
         labels = algorithms.connected_components(A).to_dense()[candidates]
         if labels.size:
             candidates = candidates[labels == np.bincount(labels).argmax()]
-        return drawn(candidates, count, seed)
+        return candidates
 
 
 def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:

@@ -9,12 +9,11 @@ is that of the slowest GPU; of one kernel on all of them, from when the last GPU
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +23,14 @@ import numpy as np
 from rich.text import Text
 
 from lagpu import versions
+from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend, of_all
+from lagpu.core import Vector
 from lagpu.core.recorder import flush
+from lagpu.dtypes import INT64
 from lagpu.errors import CheckFailed
 from lagpu.generators.edges import parts_of
 from lagpu.host.fitting import FittingTable
-from lagpu.host.memory import mapped
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
@@ -43,16 +44,17 @@ REPEATS = 5  # the median of these runs is reported
 SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
-_PART = 1 << 21  # numbers of an array that are digested together
 _TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
 _WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
 
 
 class Sample(NamedTuple):
-    """Median times of one search, in milliseconds."""
+    """Median times of one search, in milliseconds; of its kernels and its parts, if known."""
 
     device_ms: float
     wall_ms: float
+    kernel_ms: float | None = None
+    parts: Mapping[str, float] = {}
 
 
 def silent(_text: object) -> None:
@@ -128,16 +130,13 @@ class Span:
 class Clock:
     """Times calls on one backend, or of another library (None), whose calls return at their end.
 
-    A search is repeated up to `repeats` times, until its runs took `enough_ms`; where the device
-    time is measured, up to `walls` times for the wall time.
+    A search is repeated up to `repeats` times, until its runs took `enough_ms`.
     """
 
     def __init__(
-        self, backend: Backend | None = None, repeats: int = REPEATS, walls: int = REPEATS,
-        enough_ms: float = _ENOUGH_MS,
-    ) -> None:  # fmt: skip
-        self.backend, self._repeats, self._walls = backend, repeats, walls
-        self._enough_ms = enough_ms
+        self, backend: Backend | None = None, repeats: int = REPEATS, enough_ms: float = _ENOUGH_MS
+    ) -> None:
+        self.backend, self._repeats, self._enough_ms = backend, repeats, enough_ms
         self._devices = [] if backend is None else devices_of(backend)
 
     @property
@@ -147,8 +146,7 @@ class Clock:
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
-        walls = self._walls if self.has_device else self._repeats
-        times, result = self.repeat(self.wall, search, walls)
+        times, result = self.repeat(self.wall, search)
         wall = statistics.median(times)
         if not self.has_device:
             return Sample(wall, wall), result
@@ -168,9 +166,17 @@ class Clock:
         enough_ms = self._enough_ms if enough_ms is None else enough_ms
         while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
-            of_each = [[ms]] if self.backend is None else of_all(self.backend, ms)
-            times.append(max(its for (its,) in of_each))
+            times.append(self.slowest(ms))
         return times, result
+
+    def slowest(self, time: float) -> float:
+        """Return the longest of the times that the processes give."""
+        of_each = [[time]] if self.backend is None else of_all(self.backend, time)
+        return max(its for (its,) in of_each)
+
+    def compile_ms(self) -> float:
+        """Return the time of all compiling so far."""
+        return sum(float(device.compile_ms) for device in self._devices)
 
     def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
         """Run a search once; return the milliseconds until the device has ended."""
@@ -201,25 +207,40 @@ class Clock:
 
 
 class Agreement:
-    """Stores digests of the first search from each root, and compares others with them.
+    """Compares each search from a root with the first one, and proves results, each once.
 
-    Levels must be equal; of parents and path counts, which may differ or be rounded, the reached
-    vertices are compared. The results of the last root are proved, each once.
+    A vertex has a random number, and the sums of two results are equal if these are, but for a
+    chance of about 2**-60. They are added up where a result is, so that it is not copied to the
+    host. Levels must be equal; of parents and path counts, which may differ or be rounded, the
+    reached vertices are compared.
     """
 
-    def __init__(self) -> None:
-        self._proved: set[tuple[int, str, bytes]] = set()
-        self._known: dict[tuple[int, str], tuple[bytes, str]] = {}
+    def __init__(self, n: int) -> None:
+        self._proved: set[tuple[int, str, int, int]] = set()
+        self._known: dict[tuple[int, str], tuple[int, str]] = {}
+        self._numbers = np.random.default_rng(SEED).integers(-(2**63), 2**63 - 1, n)
+        self._placed: dict[str, Vector] = {}
 
-    def compare(self, root: int, output: str, who: str, indices: Array, values: Array) -> str:
-        """Return how a search differs from the first one of its root, or an empty string."""
-        order = _order(indices)
-        found = {"vertices reached": _digest(indices[order])}
+    def sums(self, output: str, found: Vector | tuple[Array, Array]) -> dict[str, int]:
+        """Return the sums of the numbers of the reached vertices, and of their levels."""
+        if isinstance(found, tuple):
+            found = Vector.from_coo(*found, size=len(self._numbers), backend="cpu")
+        place = found.backend
+        if place.name not in self._placed:
+            self._placed[place.name] = Vector.from_dense(self._numbers, backend=place)
+        numbers = Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
+        kept = Vector(INT64, found.size, like=found)
+        kept(found.S) << numbers
+        terms = {"vertices reached": kept}
         if output == "levels":
-            found["levels"] = found["vertices reached"] + _digest(values[order])
-        for what, digest in found.items():
-            known, other = self._known.setdefault((root, what), (digest, who))
-            if known != digest:
+            terms["levels"] = kept.ewise_mult(found, binary.times).new()
+        return {what: int(x.reduce(monoid.plus).new().get(0)) for what, x in terms.items()}
+
+    def compare(self, root: int, who: str, sums: Mapping[str, int]) -> str:
+        """Return how a search differs from the first one of its root, or an empty string."""
+        for what, number in sums.items():
+            known, other = self._known.setdefault((root, what), (number, who))
+            if known != number:
                 return f"{what} from vertex {root} differ between {other} and {who}"
         return ""
 
@@ -228,9 +249,10 @@ class Agreement:
     ) -> str:
         """Return why (vertices, values) are not proved, or ""; equal ones are proved once."""
         indices, values = result
-        order = _order(indices)
-        digest = _digest(indices[order]) + _digest(values[order], values.dtype)
-        key = (root, f"{output} {values.dtype}", digest)
+        numbers = self._numbers[indices]
+        bits = values.astype(np.float64).view(np.int64) if values.dtype.kind == "f" else values
+        kind = f"{output} {values.dtype}"
+        key = (root, kind, int(numbers.sum()), int((numbers * bits.astype(np.int64)).sum()))
         if key not in self._proved:
             try:
                 prove()
@@ -238,21 +260,6 @@ class Agreement:
                 return str(error)
             self._proved.add(key)
         return ""
-
-
-def _order(indices: Array) -> Any:
-    return np.argsort(indices) if (indices[1:] < indices[:-1]).any() else slice(None)
-
-
-def _digest(array: Array, kind: Any = np.int64) -> bytes:
-    """Return a digest of the digests of an array's parts, which threads make."""
-
-    def of(first: int) -> bytes:
-        part = np.ascontiguousarray(array[first : first + _PART], kind)
-        return hashlib.blake2b(part.data, digest_size=16).digest()
-
-    parts = mapped(of, range(0, len(array), _PART))
-    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
 
 
 def statistics_of(
@@ -310,8 +317,3 @@ def cell(of: str | Callable[[Row], Any], row: Row) -> Any:
 
 def checked(row: Row) -> Text:
     return _CHECKED[row["checked"]]
-
-
-def one_line(error: BaseException) -> str:
-    """Return the message of any error on one line."""
-    return " ".join(str(error).split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemor
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.host import progress
+from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
@@ -62,53 +63,64 @@ class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
     `edges` are those that the search from a root traverses, each counted once, by the root; `used`
-    are the bytes on the devices after a search; `clock` makes the clock of a backend.
+    are the bytes on the devices after a search.
     """
 
     name: str
     host: HostGraph
     roots: list[int]
-    found: harness.Agreement = field(default_factory=harness.Agreement)
     edges: dict[int, int] = field(default_factory=dict)
     used: int = 0
-    clock: Callable[[Backend | None], Clock] = Clock
+
+    def __post_init__(self) -> None:
+        self.found = harness.Agreement(self.host.facts.vertices)
+        self._edges_of: dict[int, int] = {}  # by what is reached
 
     @classmethod
-    def of(
-        cls, name: str, A: Matrix, roots: int, seed: int | None, host: HostGraph | None = None
-    ) -> Tested:
-        host = host or HostGraph.of(A)
+    def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
+        host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
         return cls(name, host, host.roots(bare, roots, seed))
 
     def search(
-        self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Found]
-    ) -> tuple[list[Sample], str, Found]:
+        self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Any]
+    ) -> tuple[list[Sample], str, Any]:
         """Search from every root; return the times, how a result differs, and the last result."""
         samples, refusal = [], ""
-        for root in self.roots:
+        for root in self.paced(clock):
             sample, result = clock.measure(functools.partial(run, root))
             self.used = used_bytes(clock.backend) if clock.backend else 0
             samples.append(sample)
-            found = read(root, result)
-            if root not in self.edges:
-                self.edges[root] = self.host.facts.edges_from(found[0])
-            refusal = refusal or self.found.compare(root, output, who, *found)
-        return samples, refusal, found
+            refusal = self.compare(root, output, who, read(root, result)) or refusal
+        return samples, refusal, result
+
+    def paced(self, _clock: Clock) -> Iterable[int]:
+        """Return the roots."""
+        return self.roots
+
+    def compare(self, root: int, output: str, who: str, found: Vector | Found) -> str:
+        """Return how a result differs from others of its root; note the edges of the root."""
+        sums = self.found.sums(output, found)
+        if root not in self.edges:
+            reached = sums["vertices reached"]
+            if reached not in self._edges_of:
+                self._edges_of[reached] = self.host.facts.edges_from(entries_of(found)[0])
+            self.edges[root] = self._edges_of[reached]
+        return self.found.compare(root, who, sums)
 
     def prove(
         self, output: str, indices: Array, values: Array, levels_of: Run | None = None
     ) -> str:
         """Return why the result of the last root is not proved, or an empty string.
 
-        The proof of path counts proves what ``levels_of(root)`` returns too; without it the checker
-        searches, which takes much longer on large graphs.
+        The proof of path counts and parents proves what ``levels_of(root)`` returns too; without it
+        the checker searches, which takes much longer on large graphs.
         """
         root, result = self.roots[-1], (indices, values)
 
         def proof() -> None:
             levels = []
-            if output == "paths" and levels_of is not None:
+            if output != "levels" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
                     levels = [levels_of(root)]
             PROOFS[FINDS[output]](self.host.pattern, root, result, *levels)
@@ -118,7 +130,7 @@ class Tested:
     def row(self, who: str, found: Searched, **how: Any) -> Row:
         """Return a row of the report; `how` has the kernel, the policy and the orientation."""
         facts = self.host.facts
-        device_ms, wall_ms = zip(*found.samples, strict=True)
+        device_ms, wall_ms, *_ = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
         return {
             "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
@@ -251,19 +263,22 @@ def _graph(
         try:
             found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay
-            refusals.append(f"{name}, {peer}: {type(error).__name__}: {harness.one_line(error)}")
+            refusals.append(f"{name}, {peer}: {type(error).__name__}: {one_line(error)}")
         else:
             refusals += [f"{name}, {peer}: {found.refusal}"] if found.refusal else []
             yield tested.row(peer, found)
+
+
+def entries_of(found: Vector | Found) -> Found:
+    return found if isinstance(found, tuple) else found.to_coo()
 
 
 class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
-    `parts` are the milliseconds of each search by part of its time, `edges` those that a search
-    traverses, by its root, `joules` the energy of a search, and `kernel_ms` the time of the
-    kernels of each search, where these are known.
+    `joules` is the energy of a search, where it is known; `once` says that one search took too long
+    for more.
     """
 
     mode: str
@@ -272,36 +287,35 @@ class Searched(NamedTuple):
     refusal: str
     first_ms: float = 0.0
     nbytes: int | None = None
-    parts: Mapping[str, list[float]] = {}
-    edges: Mapping[int, int] = {}
     joules: float | None = None
-    kernel_ms: Sequence[float] = ()
+    once: bool = False
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
     """Search from every root, compare and prove; `before` are bytes in use without the graph."""
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     with as_mode(mode):
-        clock = tested.clock(place)
+        clock = Clock(place)
         first_ms, _ = clock.wall(functools.partial(run, tested.roots[0]))
         run(tested.roots[-1])  # compiles kernels too
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
             mode = "eager"  # the actual mode
         who = f"{place.name} ({mode})"
-        samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x.to_coo())
+        samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x)
     levels_of = functools.partial(algorithms.bfs_levels, A)
-    refusal = tested.prove(output, *last, levels_of) or refusal
+    indices, values = last.to_coo()
+    refusal = tested.prove(output, indices, values, levels_of) or refusal
     nbytes = tested.used - before if harness.devices_of(place) else None
     return Searched(mode, output, samples, refusal, first_ms, nbytes)
 
 
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    library, clock = peers.PEERS[name].open(tested.host), tested.clock(None)
+    library, clock = peers.PEERS[name].open(tested.host), Clock()
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
     found = tested.search(clock, library.search, "levels", name, library.levels)
     samples, refusal, last = found
-    refusal = tested.prove("levels", *last) or refusal
+    refusal = tested.prove("levels", *library.levels(tested.roots[-1], last)) or refusal
     return Searched("peer", peers.PEERS[name].output, samples, refusal, first_ms)
 
 

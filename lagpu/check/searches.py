@@ -112,15 +112,10 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     proof.refuse(1, odd, lambda v: f"parent {parent[v]} is not one of 0 .. {proof.n - 1}")
     kind = np.int32 if proof.n < 2**31 else np.int64
     parent = np.where(present, parent.astype(kind), np.arange(proof.n, dtype=kind))
-    level = _depths(proof, parent, present)
-    if levels is not None:
-        given = proof.levels(levels, 3)
-
-        def differ(v: int) -> str:
-            mine, its = ("none" if x[v] == proof.unreached else x[v] for x in (given, level))
-            return f"level {mine}, but depth in the tree {its}"
-
-        proof.refuse(3, level != given, differ)
+    if levels is None:
+        level = _depths(proof, parent, present)
+    else:
+        level = _given_depths(proof, parent, present, proof.levels(levels, 3))
     known = proof.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
     known |= ~present
     known[proof.source] = True
@@ -132,6 +127,22 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     _prove_no_long_edge(proof, 4, both, nearest)
     _prove_no_long_edge(proof, 5, level, nearest)
     return proof.report(level)
+
+
+def _given_depths(proof: Proof, parent: Array, present: Array, level: Array) -> Array:
+    """Return levels if they are the depths in a tree, or raise; quicker than `_depths`."""
+    # A level is one more than the parent's, and 0 at the source alone: the chain of parents of a
+    # vertex goes through falling levels, and ends there.
+    wanted = np.where(present, level[parent] + 1, proof.unreached)
+    wanted[proof.source] = 0
+
+    def describe(v: int) -> str:
+        mine, its = ("none" if x == proof.unreached else x for x in (level[v], level[parent[v]]))
+        of = f"its parent {parent[v]} has {its}" if present[v] else "it has no parent"
+        return f"level {mine}, but {of}"
+
+    proof.refuse(3, (level != wanted) | (present & (level == proof.unreached)), describe)
+    return level
 
 
 def _depths(proof: Proof, parent: Array, present: Array) -> Array:

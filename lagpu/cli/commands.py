@@ -316,7 +316,7 @@ row("graph500", "measure.run_graph500",
     )  # fmt: skip
 row("paper", "measure.run_paper",
     "Run a paper's tables and figures again: its variants, its metric, its figures beside ours.",
-    "name table figure section gpus quick backend files only roots memory seed json_file",
+    "name table figure section gpus quick backend files only roots seconds memory seed json_file",
     name=argument("PAPER", "000 (hiragushi), 001 (vbfs), 002 (mgbc or bfs2d), 003 (turbobfs), "
                   "004 (kepler)."),
     table=option(str, "This table alone.", metavar="N"),
@@ -329,6 +329,7 @@ row("paper", "measure.run_paper",
         "names in the SuiteSparse collection; repeatable.", "--graph", metavar="NAME=FILE"),
     only=option(list[str], "This graph alone; repeatable.", metavar="NAME"),
     roots=option(int, "Searches a graph; by default the paper's."),
+    seconds=option(float, "Fewer searches where those of a variant take longer, in each turn."),
     memory=option(float, "What a GPU's arrays hold at most in a search, the graph included.",
                   metavar="GB"))  # fmt: skip
 

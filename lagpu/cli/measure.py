@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def run_graph500(json_file: Path | None, **how: Any) -> None:
 def run_paper(
     name: str, table: str | None, figure: str | None, section: str | None, gpus: int | None,
     files: Sequence[str] | None, only: Sequence[str] | None, memory: float | None,
-    json_file: Path | None, **how: Any,
+    seconds: float | None, json_file: Path | None, **how: Any,
 ) -> None:  # fmt: skip
     """Run experiments of a paper, print their tables, and write the report after each graph."""
     paper = paper_of(name)
@@ -142,7 +143,8 @@ def run_paper(
     if memory is not None and not 0 < memory < 1e9:
         raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")
     limit = None if memory is None else int(memory * 1e9)
-    request = Request(files=sources, only=tuple(only or ()), memory=limit, **how)
+    most = math.inf if seconds is None else seconds
+    request = Request(files=sources, only=tuple(only or ()), memory=limit, seconds=most, **how)
 
     def show_tables(found: Report) -> None:
         show(f"{paper.number}: {paper.title}. {paper.where}")

@@ -36,7 +36,7 @@ def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
         As in `kronecker`, with the same errors.
     """
     u, v = grid_links("grid2d", rows, cols, backend)
-    return undirected(u, v, rows * cols).matrix(backend)
+    return _joined(u, v, rows * cols, backend)
 
 
 def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, Array]:
@@ -63,7 +63,7 @@ def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
     """
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
-    return _simple(i[:-1], i[1:], n, directed).matrix(backend)
+    return _simple(i[:-1], i[1:], n, directed, backend)
 
 
 def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
@@ -80,7 +80,7 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
     """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
-    return _simple(i, np.roll(i, -1), n, directed).matrix(backend)
+    return _simple(i, np.roll(i, -1), n, directed, backend)
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
@@ -95,7 +95,7 @@ def star(n: int, *, backend: Place = None) -> Matrix:
     """
     require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
-    return undirected(np.zeros(n - 1, np.int32), leaves, n).matrix(backend)
+    return _joined(np.zeros(n - 1, np.int32), leaves, n, backend)
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
@@ -116,8 +116,20 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
     return CSC(n, n, col_ptr, rows.ravel(), symmetric=True).matrix(backend)
 
 
-def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:
-    return from_entries(u, v, None, n, n) if directed else undirected(u, v, n)
+def _simple(u: Array, v: Array, n: int, directed: bool, backend: Place) -> Matrix:
+    if directed:
+        return from_entries(u, v, None, n, n).matrix(backend)
+    return _joined(u, v, n, backend)
+
+
+def _joined(u: Array, v: Array, n: int, backend: Place) -> Matrix:
+    """Return the undirected graph of INT32 edges; a GPU sorts them much faster than the host."""
+    place = backends.get(backend)
+    if is_on_gpu(place):
+        with place.device.alone():
+            tuples = {0: (place.device.from_host(u), place.device.from_host(v))}
+        return drawing.undirected(tuples, n, place)
+    return undirected(u, v, n).matrix(place)
 
 
 def mycielskian(k: int, *, backend: Place = None) -> Matrix:
@@ -146,7 +158,7 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
         hub = np.full(n, 2 * n, np.int32)
         u, v = np.concatenate([u, u, v, copies]), np.concatenate([v, v + n, u + n, hub])
         n = 2 * n + 1
-    return undirected(u, v, n).matrix(backend)
+    return _joined(u, v, n, backend)
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -269,7 +281,7 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
     u, v = grid_links("road", k, k, backend)
     draw = np.random.default_rng(seed)
     keep = draw.random(len(u)) < _KEPT
-    return _chained(u[keep], v[keep], k * k, mean, draw).matrix(backend)
+    return _joined(*_chained(u[keep], v[keep], k * k, mean, draw), backend)
 
 
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -292,7 +304,7 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
     _require_chains("chains", n, 2, mean, backend)
     u, v = drawing.endpoints(np, UniformEdges(scale, seed), 0, draws, _CHUNK)
     draw = np.random.default_rng(seed)
-    return _chained(u, v, n, mean, draw).matrix(backend)
+    return _joined(*_chained(u, v, n, mean, draw), backend)
 
 
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -314,7 +326,7 @@ def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matr
     leaves = np.arange(hubs, n, dtype=np.int32)
     of = np.minimum(np.random.default_rng(seed).geometric(0.5, len(leaves)), hubs) - 1
     u = np.concatenate([path, of.astype(np.int32)])
-    return undirected(u, np.concatenate([path + 1, leaves]), n).matrix(backend)
+    return _joined(u, np.concatenate([path + 1, leaves]), n, backend)
 
 
 def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) -> None:
@@ -325,8 +337,10 @@ def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) 
     drawing.require_numbers(what, vertices)
 
 
-def _chained(u: Array, v: Array, n: int, mean: int, draw: np.random.Generator) -> CSC:
-    """Return the graph in which each link is a chain of `mean` edges on average, at least one."""
+def _chained(
+    u: Array, v: Array, n: int, mean: int, draw: np.random.Generator
+) -> tuple[Array, Array, int]:
+    """Return edges and vertices, with a chain of `mean` edges on average, at least one, a link."""
     if mean > 1:
         length = draw.geometric(1 / mean, len(u))
         of = np.repeat(np.arange(len(u)), length)
@@ -335,7 +349,7 @@ def _chained(u: Array, v: Array, n: int, mean: int, draw: np.random.Generator) -
         u = np.where(step == 0, u[of], inner - 1).astype(np.int32)
         v = np.where(step == length[of] - 1, v[of], inner).astype(np.int32)
         n += len(of) - len(length)
-    return undirected(u, v, n)
+    return u, v, n
 
 
 def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -355,4 +369,4 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
     u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
     v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])
-    return undirected(u, v, n).matrix(backend)
+    return _joined(u, v, n, backend)

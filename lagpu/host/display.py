@@ -227,3 +227,8 @@ def _cell(value: Any) -> str:
         return f'<td title="an entry that is zero" style="{_CELL}2px dashed #E69F00">0</td>'
     style = f"{_CELL}1px solid #0072B2;background:rgba(86,180,233,0.25)"
     return f'<td title="entry" style="{style}">{html.escape(short(value))}</td>'
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of any error on one line."""
+    return " ".join(str(error).split())

@@ -154,11 +154,12 @@ CLOSE = 1.1
 _MEANS: dict[str, Any] = {"geometric mean": geometric_mean, "mean": fmean, "least": min}
 
 
-def sentence(claim: Claim, rows: Sequence[Row]) -> str:
+def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = ()) -> str:
     """Return whether a claim of a paper held, with our figures and the paper's; "" without any."""
     # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`. Rows that do not run by what the paper
     # proposes, or on graphs that have only the size of the paper's, judge nothing; they are shown
-    # where there are no others. A claim of another machine cannot be judged.
+    # where there are no others. A claim of another machine cannot be judged, nor one of `graphs`
+    # some of which have no rows.
     given = {name: x for name, x in claim.items() if name not in ("says", "paper", "machine")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
@@ -170,6 +171,12 @@ def sentence(claim: Claim, rows: Sequence[Row]) -> str:
         return ""
     if "machine" in claim:
         word, text = UNKNOWN, f"{text} The claim is of {claim['machine']}."
+    there = {row["graph"] for row in rows}
+    lacking = [
+        g.name for g in graphs if g.name not in there and _is_of(g.kind, given.get("kind", ""))
+    ]
+    if lacking:
+        word, text = UNKNOWN, f"{text} Not measured: {', '.join(lacking)}."
     used = _compared(fit, **given)
     runs, roots = (min(x) for x in zip(*((len(_runs(r)), r["roots"]) for r in used), strict=True))
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
@@ -183,7 +190,7 @@ def _compared(
 ) -> list[Row]:
     """Return the rows that a claim compares."""
     names = {to, *((of,) if isinstance(of, str) else of)}
-    mine = [row for row in rows if _is_of(row, kind)]
+    mine = [row for row in rows if _is_of(row["kind"], kind)]
     return [x for x in mine if x["variant"] in names or (BEST in names and x["of_paper"])]
 
 
@@ -253,8 +260,8 @@ def _some(count: int, kind: str) -> str:
     return f"{count} {f'{kind} ' if kind else ''}graph{'' if count == 1 else 's'}"
 
 
-def _is_of(row: Row, kind: str) -> bool:
-    return kind in ("", *row["kind"].split(", "))
+def _is_of(kinds: str, kind: str) -> bool:
+    return kind in ("", *kinds.split(", "))
 
 
 def best_of(rows: Sequence[Row]) -> Row | None:
@@ -291,7 +298,7 @@ def _ratio(
     found = []
     for by_name in _by_graph(rows).values():
         one = best_of([*by_name.values()]) if of == BEST else by_name.get(of)
-        if one is not None and to in by_name and _is_of(one, kind):
+        if one is not None and to in by_name and _is_of(one["kind"], kind):
             found.append(_better(one, by_name[to]))
     if not found:
         return "", ""
@@ -310,7 +317,7 @@ def _ratio(
 
 def _best(rows: Sequence[Row], kind: str, expected: Sequence[str]) -> Said:
     """Say whether some variants are the best on most graphs of a kind, or of all."""
-    mine = [row for row in rows if row["of_paper"] and _is_of(row, kind)]
+    mine = [row for row in rows if row["of_paper"] and _is_of(row["kind"], kind)]
     rivals = [[*by_name.values()] for by_name in _by_graph(mine).values()]
     best = [_equally_good(some) for some in rivals]
     if not best:
@@ -366,7 +373,7 @@ def _peak(rows: Sequence[Row], of: str, least: float) -> Said:
 
 def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> Said:
     """Say the values of a variant, from the least to the greatest, which is `most` at most."""
-    mine = [row for row in _of_variant(rows, of) if _is_of(row, kind)]
+    mine = [row for row in _of_variant(rows, of) if _is_of(row["kind"], kind)]
     if not mine:
         return "", ""
     words = [_judged((-high, -low), -most) for low, high in map(_range, mine)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import itertools
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, NamedTuple, cast
@@ -18,30 +20,32 @@ import numpy as np
 from lagpu import algorithms, backends, check, errors
 from lagpu.algorithms.betweenness import count_paths, dependencies
 from lagpu.backends.guard import overridden
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, Measured
 from lagpu.bench import harness, peers, suite
-from lagpu.bench.graphs import require_graph
+from lagpu.bench.graphs import HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
-from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
+from lagpu.bench.suite import ALGORITHMS, Searched, Tested, entries_of, placed_on
 from lagpu.core import Matrix
+from lagpu.core.recorder import Observer, observing
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
 from lagpu.generators.load import canonical, is_random, is_spec, load
 from lagpu.host import progress
+from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace
+from lagpu.operations import Constant
 from lagpu.papers import experiments as data
 from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 
 _QUICK_ROOTS = 2
 _BY_LEVEL = "by level"  # of a system on a grid, whose levels the host runs: Python's time
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
-_LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
-#: Most times are those of kernels, which differ little from run to run; the turns show how much.
-_CLOCK = functools.partial(Clock, repeats=3, walls=1, enough_ms=200.0)
-_OF_KERNELS = functools.partial(Clock, repeats=3, enough_ms=20.0)
+_KERNELS_MS = 20.0  # of runs of one search
+_LONG = 8  # times of the seconds of a turn: a search that takes longer runs once
+_SPANS = 4  # roots whose span is measured, where the kernels' times count
 #: The counter of energy moves some ten times a second: searches are repeated for so long, from one
 #: move to another, but not for ever where it stands still.
 _SECONDS, _STILL = 0.5, 1.0
@@ -105,82 +109,181 @@ def runner_of(variant: Variant, place: Backend) -> Runner:
     return Runner(variant, chosen, name)
 
 
-def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
-    """Search from every root, as `lagpu bench` does."""
-    variant, place = runner.variant, runner.place
-    if place is not None:
-        A = placed_on(A, place)
-        found = searched(tested, A, runner.mode, variant.output, before)
-        search = functools.partial(ALGORITHMS[variant.output], A)
-        return found._replace(kernel_ms=_kernel_ms(tested, _OF_KERNELS(place), found.mode, search))
-    name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
-    if tested.host.facts.entries > most:
-        raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
-    return searched_by(tested, name)
+class _Roots(Tested):
+    """A graph with the roots of one variant, which are fewer where `seconds` do not suffice."""
+
+    seconds: float | None = math.inf  # of all runs of a variant; None: as many as the turn before
+    limited = False  # whether what compares results must not take memory of the device
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.libraries: dict[str, Any] = {}
+
+    def own(self, count: int, seconds: float | None) -> _Roots:
+        """Return the graph with some roots alone; results are common."""
+        found = copy.copy(self)
+        found.roots, found.seconds = self.roots[:count], seconds
+        return found
+
+    def compare(self, root: int, output: str, who: str, found: Any) -> str:
+        """See `Tested`."""
+        return super().compare(root, output, who, entries_of(found) if self.limited else found)
+
+    def paced(self, clock: Clock) -> Iterator[int]:
+        """Yield the roots; after the first one leave out those that there is no time for."""
+        # A quarter of them, and again a quarter: two days seldom differ in the number.
+        for k, root in enumerate(progress.over([*self.roots], "roots")):
+            begin = time.perf_counter()
+            yield root
+            if not k and self.seconds is not None:
+                seconds = clock.slowest(time.perf_counter() - begin)
+                while len(self.roots) > 1 and len(self.roots) * seconds > self.seconds:
+                    del self.roots[max(len(self.roots) // 4, 1) :]
+            if k + 1 == len(self.roots):
+                return
 
 
-def _kernel_ms(
-    tested: Tested, clock: Clock, mode: str, search: Callable[[int], object]
-) -> list[float]:
-    """Return the time of the kernels of each search, without the host's time between them."""
-    # That is what a paper's C program takes. A loop that is one kernel has no such time.
-    if mode != "eager" or cast(Backend, clock.backend).device is None:
-        return []
+class _Kernels(Observer):
+    """Times the kernels of each statement by themselves, and counts nothing, as a trace does."""
 
-    def once(run: Callable[[], object]) -> tuple[float, object]:
-        with trace(fuse=False) as traced:
-            result = run()
-        return traced.totals().kernel_ms, result
+    why_eager = "its kernels are timed"
 
-    return [median(clock.repeat(once, functools.partial(search, root))[0]) for root in tested.roots]
+    def __init__(self, place: Backend) -> None:
+        self._meter = place.meter()
+        self._timed: list[Callable[[], Measured]] = []
+
+    def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
+        """See `Observer`."""
+        self._timed.append(self._meter.run(work, None, Constant(None)))
+
+    def ms(self) -> float:
+        """Return the time of all kernels, once these have ended."""
+        self._meter.stop()
+        return sum(measured().kernel_ms for measured in self._timed)
 
 
-def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
-    """Search under a trace, which has the parts of the time: directions, or phases."""
-    place, output = runner.place, runner.variant.output
-    assert place is not None
-    A = placed_on(A, place)
-    fuse = place.capabilities.searches  # by a grid's policy, whose trace has phases
-    proved = searched(tested, A, "fused" if fuse else "eager", output, before)
-    samples: list[Sample] = []
-    parts: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(tested.roots))
-    for k, root in enumerate(tested.roots):
-        with trace(fuse=fuse) as traced:
-            ALGORITHMS[output](A, root)
+class _Clock(Clock):
+    """Times kernels of loops that are not one kernel, and the span of a few; or parts of searches.
+
+    The kernels' time is that of a paper's C program: Python's time between them does not count.
+    """
+
+    def __init__(self, place: Backend | None, mode: str, by_part: bool = False) -> None:
+        # Kernels differ little from run to run; the turns show how much.
+        super().__init__(place, repeats=3, enough_ms=200.0)
+        self.mode, self._by_part, self.spans = mode, by_part, 0
+
+    @property
+    def by_kernel(self) -> bool:
+        return self.mode == "eager" and cast(Backend, self.backend).device is not None
+
+    def measure(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
+        """See `Clock`."""
+        if self._by_part:
+            return self._parts_of(search)
+        ms, kernel_ms = math.nan, None
+        if not self.by_kernel or self.spans:
+            self.spans -= 1
+            once = self.queued if self.has_device else self.wall
+            times, result = self.repeat(once, search, 1 if self.by_kernel else None)
+            ms = median(times)
+        if self.by_kernel:
+            times, result = self.repeat(self._kernels, search, enough_ms=_KERNELS_MS)
+            kernel_ms = median(times)
+        return Sample(ms, ms, kernel_ms), result
+
+    def _kernels(self, search: Callable[[], Any]) -> tuple[float, Any]:
+        seen = _Kernels(cast(Backend, self.backend))
+        with observing(seen):
+            result = search()
+        return seen.ms(), result
+
+    def _parts_of(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
+        """Search under a trace, which has the parts of the time: directions, or phases."""
+        with trace(fuse=self.mode == "fused") as traced:
+            result = search()
+        parts: dict[str, float] = defaultdict(float)
         for row in traced.rows:
             for phase in row.phases:
-                parts[phase.name][k] += phase.ms
+                parts[phase.name] += phase.ms
             if not row.phases and row.direction:
-                parts[row.direction][k] += row.kernel_ms
-        whole = sum(part[k] for part in parts.values())
-        samples.append(Sample(whole, whole))
-    return proved._replace(samples=samples, parts=parts)
+                parts[row.direction] += row.kernel_ms
+        whole = sum(parts.values())
+        return Sample(whole, whole, parts=parts), result
 
 
-def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
+def _timed(
+    tested: _Roots, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
+    read: Callable[[int, Any], Any],
+) -> tuple[Searched, Any]:  # fmt: skip
+    """Search from every root; return the times, and the last result."""
+    refusal = ""
+    with suite.as_mode(clock.mode):
+        if tested.seconds is not None or tested.limited or clock.mode == "fused":
+            # the first run, which compiles kernels and makes workspaces
+            begin, compiled = time.perf_counter(), clock.compile_ms()
+            root, mode = tested.roots[0], clock.mode
+            sample, found = clock.measure(functools.partial(run, root))
+            ms = (time.perf_counter() - begin) * 1e3 - clock.compile_ms() + compiled
+            loop = "" if clock.backend is None else clock.backend.last_loop
+            if mode == "fused" and loop.startswith(("eager", "no ")):
+                clock.mode = "eager"  # the actual mode
+            refusal, ms = tested.compare(root, output, who, read(root, found)), clock.slowest(ms)
+            enough = 1e3 * (tested.seconds or math.inf)
+            if ms > enough and mode == clock.mode:  # it is the only one
+                del tested.roots[1:]
+                tested.used = used_bytes(clock.backend) if clock.backend else 0
+                sample = sample._replace(wall_ms=ms)
+                return Searched(mode, "", [sample], refusal, once=ms > _LONG * enough), found
+        clock.spans = _SPANS
+        samples, other, found = tested.search(clock, run, output, who, read)
+    return Searched(clock.mode, "", samples, other or refusal), found
+
+
+def searches(
+    tested: _Roots, A: Matrix, runner: Runner, before: int, by_part: bool = False
+) -> Searched:
+    """Search from every root, and prove the last result."""
+    variant, place, output = runner.variant, runner.place, runner.variant.output
+    if place is None:
+        who = str(variant.peer)
+        peer = peers.PEERS[who]
+        if tested.host.facts.entries > peer.most_searched:
+            raise errors.LimitExceeded(f"{who}: takes at most {peer.most_searched:g} entries")
+        library = tested.libraries[who] = tested.libraries.get(who) or peer.open(tested.host)
+        found, last = _timed(
+            tested, _Clock(None, "peer"), library.search, output, who, library.levels
+        )
+        refusal = tested.prove(output, *library.levels(tested.roots[-1], last)) or found.refusal
+        return found._replace(output=peer.output, refusal=refusal)
+    A, who, mode = placed_on(A, place), f"{place.name}, {variant.name}", runner.mode
+    if by_part:  # by a grid's policy, whose trace has phases, or by products
+        mode = "fused" if place.capabilities.searches else "eager"
+    run, clock = functools.partial(ALGORITHMS[output], A), _Clock(place, mode, by_part)
+    found, last = _timed(tested, clock, run, output, who, lambda _, x: x)
+    levels_of = functools.partial(algorithms.bfs_levels, A)
+    with suite.as_mode(found.mode):
+        indices, values = last.to_coo()
+        refusal = tested.prove(output, indices, values, levels_of) or found.refusal
+    nbytes = tested.used - before if harness.devices_of(place) else None
+    return found._replace(output=output, refusal=refusal, nbytes=nbytes)
+
+
+def accumulations(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
-    if not tested.edges:  # which searches count
-        searched(tested, A, Runner(_LAGPU, A.backend, "").mode, "levels", before)
     A = placed_on(A, place)
 
     def round_of(root: int) -> tuple[Any, Any, Any]:
         levels, paths = count_paths(A, [root])
         return levels, paths, dependencies(A, levels, paths)
 
-    samples: list[Sample] = []
-    with suite.as_mode(runner.mode):
-        round_of(tested.roots[0])  # compiles kernels
-        clock = _CLOCK(place)
-        once = clock.queued if clock.has_device else clock.wall
-        for root in progress.over(tested.roots, "roots"):  # once each: they are a thousand
-            ms, found = once(functools.partial(round_of, root))
-            samples.append(Sample(ms, ms))
-    refusal = _wrong_dependencies(tested, *(x.to_coo() for x in found))
-    nbytes = used_bytes(place) - before if place.device else None
-    done = Searched(runner.mode, "dependencies", samples, refusal, nbytes=nbytes)
-    return done._replace(kernel_ms=_kernel_ms(tested, Clock(place, 1), runner.mode, round_of))
+    clock, who = _Clock(place, runner.mode), runner.variant.name
+    found, last = _timed(tested, clock, round_of, "levels", who, lambda _, of: of[0])
+    refusal = _wrong_dependencies(tested, *(x.to_coo() for x in last)) or found.refusal
+    nbytes = tested.used - before if place.device else None
+    return found._replace(output="dependencies", refusal=refusal, nbytes=nbytes)
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
@@ -210,7 +313,10 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
 
 
 #: By the `kind` of an experiment.
-WAYS = {"searches": searches, "parts": by_part, "accumulations": accumulations}
+WAYS: dict[str, Callable[..., Searched]] = {
+    "searches": searches, "parts": functools.partial(searches, by_part=True),
+    "accumulations": accumulations,
+}  # fmt: skip
 
 
 class EnergyCounter:
@@ -261,7 +367,8 @@ class Request:
     """The request of a user; see ``lagpu paper --help``.
 
     `files` are by the paper's name of a graph, and may be texts for `lagpu.generators`; `memory` is
-    the number of bytes that the arrays of a device hold at most, the graph included.
+    the number of bytes that the arrays of a device hold at most, the graph included; `seconds` are
+    those of a variant's runs on a graph in one turn: fewer roots where they do not suffice.
     """
 
     backend: str = "auto"
@@ -271,6 +378,7 @@ class Request:
     files: Mapping[str, str] = field(default_factory=dict)
     only: Sequence[str] = ()
     memory: int | None = None
+    seconds: float = math.inf
 
 
 def run(
@@ -298,8 +406,8 @@ def run(
     known: dict[tuple[object, ...], Searched] = {}
     works = [_Work(experiment, request, graphs, known, say) for experiment in experiments]
     whole["experiments"] = [work.report() for work in works]
-    sources = dict.fromkeys(graphs.key(graph) for work in works for graph in work.graphs)
-    for key in progress.over([*sources], "graphs"):  # each is made once
+    keys = dict.fromkeys(graphs.key(graph) for work in works for graph in work.graphs)
+    for key in progress.over([*keys], "graphs"):  # each is made once
         for k, work in enumerate(works):
             for graph in work.graphs:
                 if graphs.key(graph) == key:
@@ -330,6 +438,8 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
         )
     if request.roots is not None and request.roots < 1:
         raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
+    if not request.seconds > 0:
+        raise InvalidValue(f"--seconds: {request.seconds:g}. Give more than 0, as 1.")
 
 
 class _Graphs:
@@ -337,12 +447,13 @@ class _Graphs:
 
     def __init__(self, place: Backend, request: Request, say: Say) -> None:
         self.place, self._request, self._say = place, request, say
+        self._host: tuple[str, HostGraph, Array] | None = None
         self.forget()
 
     def forget(self) -> None:
-        """Drop the graph."""
+        """Drop the graph, but for what is on the host: the next one may be the same in pieces."""
         self._A: Matrix | None = None
-        self._tested: dict[int, Tested] = {}
+        self._tested: dict[int, _Roots] = {}
 
     def source(self, graph: PaperGraph) -> str | None:
         """Return the file or the text of a graph; None without any."""
@@ -386,19 +497,26 @@ class _Graphs:
             gc.collect()
             self._A = self._again()
 
-    def tested(self, graph: PaperGraph, roots: int) -> Tested:
+    def tested(self, graph: PaperGraph, roots: int) -> _Roots:
         """Return a graph with some roots and the results so far."""
+        A, source = self.matrix(graph), str(self.source(graph))
+        if self._host is None or self._host[0] != source:
+            self._host = None
+            parts = A.backend.capabilities.parts
+            if parts is not None and len(parts.homes) == parts.count:
+                with suppress(errors.OutOfMemory):  # one piece alone is much quicker
+                    A = load(source, parts.homes[0], seed=self._request.seed)
+            host = HostGraph.of(A)
+            self._host = source, host, host.candidates(A)
+        _, host, candidates = self._host
         if roots not in self._tested:
-            A, source = self.matrix(graph), str(self.source(graph))
-            host = next((known.host for known in self._tested.values()), None)
-            made = Tested.of(graph.name, A, roots, self._request.seed, host)
-            made.clock = _CLOCK
-            self._tested[roots] = made
+            chosen = drawn(candidates, roots, self._request.seed)
+            self._tested[roots] = _Roots(graph.name, host, chosen)
             if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
-                symmetric = made.host.facts.symmetric or None
-                again = CSC(A.nrows, A.ncols, *made.host.columns, symmetric=symmetric)
-                self._again = functools.partial(again.matrix, A.backend)
+                symmetric = host.facts.symmetric or None
+                again = CSC(A.nrows, A.ncols, *host.columns, symmetric=symmetric)
+                self._again = functools.partial(again.matrix, self.place_of(graph))
         return self._tested[roots]
 
 
@@ -444,6 +562,7 @@ class _Work:
     def measure(self, graph: PaperGraph) -> None:
         """Measure every variant on a graph, or say why not."""
         try:
+            self._rows[graph.name] = []
             self._rows[graph.name] = [*self._rows_of(graph)]
         except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
             # others may be smaller, valid, in fewer pieces
@@ -456,16 +575,19 @@ class _Work:
 
     def report(self) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
-        experiment = self._experiment
+        experiment, source = self._experiment, self._graphs.source
         rows = [row.copy() for row in self.rows]
         _complete(experiment, rows)
+        whole = [graph for graph in experiment.graphs if source(graph)]
+        waiting = ", ".join(graph.name for graph in self.graphs if graph.name not in self._rows)
+        missing = [*self.missing, *([f"not run: {waiting}"] if waiting else [])]
+        says = (data.sentence(claim, rows, whole) for claim in experiment.claims)
         return {
             "part": experiment.part, "title": experiment.title,
             "metric": experiment.metric.unit, "definition": experiment.metric.definition,
             "measured_on": experiment.machine, "notes": list(experiment.notes),
-            "roots": experiment.roots, "missing": [*self.missing],
-            "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
-            "rows": rows,
+            "roots": experiment.roots, "missing": missing,
+            "says": [*filter(None, says)], "rows": rows,
         }  # fmt: skip
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
@@ -473,17 +595,26 @@ class _Work:
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         runners, limit = self._runners(graphs.place_of(graph)), request.memory
         tested = graphs.tested(graph, count)
+        tested.limited, most = limit is not None, len(tested.roots)
         found: dict[Runner, list[Searched]] = {runner: [] for runner in runners}
         for turn, runner in itertools.product(range(_TURNS), runners):
             who = f"{graph.name}, {runner.variant.name}"
-            if len(found[runner]) < turn:
-                continue  # it failed in the turn before
+            before = found[runner]
+            if len(before) < turn or (before and before[0].once):
+                continue  # it failed in the turn before, or took too long
+            if before and runner.place is not None:
+                before[0] = before[0]._replace(
+                    samples=before[0].samples[:most]
+                )  # all of lagpu's have the same roots
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
             if runner.place is not None:
                 graphs.clear()
+            own = tested.own(
+                *(len(before[0].samples), None) if before else (most, self._request.seconds)
+            )
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
-                    one = self._measured(graph, tested, runner, turn)
+                    one = self._measured(graph, count, own, runner, turn)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
                 self.missing.setdefault(f"{who}: {error}")
             except LagpuError as error:  # the other rows stay
@@ -491,11 +622,13 @@ class _Work:
             except Exception as error:
                 if runner.place is not None:
                     raise
-                self.missing.setdefault(f"{who}: {harness.one_line(error)}")  # another library
+                self.missing.setdefault(f"{who}: {one_line(error)}")  # another library
             else:
                 if one.refusal:
                     self.refusals.append(f"{who}: {one.refusal}")
-                found[runner].append(one)
+                before.append(one)
+                if runner.place is not None and not one.once:
+                    most = min(most, len(one.samples))
         for runner, turns in found.items():
             if turns:
                 yield self._row(graph, tested, runner, turns)
@@ -513,21 +646,24 @@ class _Work:
             self.missing.setdefault(f"kernels: the {place.name} backend has none; {instead}")
         return runners
 
-    def _measured(self, graph: PaperGraph, tested: Tested, runner: Runner, turn: int) -> Searched:
+    def _measured(
+        self, graph: PaperGraph, count: int, tested: _Roots, runner: Runner, turn: int
+    ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
         variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
-        of = (kind, *self._graphs.key(graph), len(tested.roots), variants)
+        of = (kind, *self._graphs.key(graph), count, variants)
         key = (*of, runner.runs_as, variant.output, variant.fused, turn)
         if key not in self._known:
-            found = WAYS[kind](tested, self._graphs.matrix(graph), runner, self._graphs.before)
-            self._known[key] = found._replace(edges=tested.edges)
+            given = tested, self._graphs.matrix(graph), runner, self._graphs.before
+            self._known[key] = WAYS[kind](*given)
         found = self._known[key]
         if self._counter is not None and place is not None and found.joules is None:
             A = placed_on(self._graphs.matrix(graph), place)
             search = functools.partial(ALGORITHMS[variant.output], A)
+            roots = tested.roots[: len(found.samples)]
             with suite.as_mode(found.mode):
-                joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
+                joules = self._counter.joules(lambda: len([search(v) for v in roots]))
             found = self._known[key] = found._replace(joules=joules)
         return found
 
@@ -538,15 +674,13 @@ class _Work:
         variant, place = runner.variant, runner.place
         facts, degree = tested.host.facts, tested.host.facts.out_degree
         last, metric = turns[-1], self._experiment.metric
-        edges = tuple(last.edges[root] for root in tested.roots)
-        none = [0.0] * len(edges)
+        edges = tuple(tested.edges[root] for root in tested.roots[: len(last.samples)])
 
         def measured(one: Searched) -> data.Measured:
-            ms = tuple(one.kernel_ms or (sample.device_ms for sample in one.samples))
+            ms = (x.device_ms if x.kernel_ms is None else x.kernel_ms for x in one.samples)
+            parts = tuple(x.parts.get(variant.part, 0.0) for x in one.samples)
             of_graph = edges, facts.entries, facts.symmetric
-            return data.Measured(
-                ms, *of_graph, one.joules, tuple(one.parts.get(variant.part, none))
-            )
+            return data.Measured(tuple(ms), *of_graph, one.joules, parts)
 
         runs = [*map(measured, turns)]
         whole = runs[0]._replace(
@@ -554,7 +688,9 @@ class _Work:
             parts=_means([run.parts for run in runs]),
             joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
         )
-        span = _means([[sample.device_ms for sample in one.samples] for one in turns])
+        samples = [sample for one in turns for sample in one.samples]
+        span = [x.device_ms for x in samples if not math.isnan(x.device_ms)]
+        span = span or [x.wall_ms for x in samples]
         why = self._graphs.why(graph)
         mode = _BY_LEVEL if graph.pieces and last.mode == "eager" else last.mode
         return {
@@ -570,7 +706,7 @@ class _Work:
             "value": metric.of(whole), "runs": [metric.of(run) for run in runs],
             "unit": metric.unit, "more": metric.more, "reported": graph.reported.get(variant.name),
             "median_ms": median(span), "mean_ms": fmean(span),
-            "kernel_ms": median(whole.ms) if last.kernel_ms else None,
+            "kernel_ms": None if last.samples[0].kernel_ms is None else median(whole.ms),
             "gteps": harness.harmonic_gteps(whole.ms, edges),
             "rates": [harness.harmonic_gteps(run.ms, edges) for run in runs],
             "bytes": last.nbytes, "joules": whole.joules,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from lagpu import Vector
 from lagpu.bench.harness import Agreement
 from lagpu.errors import CheckFailed
 
 
 def test_equal_results_are_proved_once() -> None:
-    agreement, proofs = Agreement(), []
+    agreement, proofs = Agreement(3), []
 
     def prove(root: int, output: str, indices: object, values: object) -> str:
         result = (np.array(indices), np.array(values))
@@ -34,7 +36,7 @@ def test_equal_results_are_proved_once() -> None:
 
 
 def test_a_result_that_fails_is_refused_each_time() -> None:
-    agreement, result = Agreement(), (np.array([0]), np.array([1]))
+    agreement, result = Agreement(1), (np.array([0]), np.array([1]))
 
     def fail() -> None:
         raise CheckFailed("check_levels: level[0] is 1, not 0.")
@@ -43,12 +45,45 @@ def test_a_result_that_fails_is_refused_each_time() -> None:
         assert agreement.prove(0, "levels", result, fail) == "check_levels: level[0] is 1, not 0."
 
 
-def test_results_of_many_parts_are_distinguished_by_each_part(monkeypatch) -> None:
-    monkeypatch.setattr("lagpu.bench.harness._PART", 4)
+def test_results_that_differ_anywhere_are_proved() -> None:
+    vertices, proofs = np.arange(10), []
+    agreement = Agreement(10)
+    for kind in (np.int32, np.float64):
+        for changed in (-1, *vertices):
+            values = np.where(vertices == changed, 99, vertices).astype(kind)
+            agreement.prove(0, "levels", (vertices, values), lambda: proofs.append(1))
+    assert len(proofs) == 22
+
+
+@pytest.mark.parametrize("name", ["sim", "grid:1x2:cpu"])
+def test_sums_are_those_of_the_host_wherever_a_result_is(name) -> None:
+    for output in ("levels", "parents"):
+        agreement = Agreement(9)
+        for indices, values in (([3, 0, 2], [5, 1, 8]), ([], [])):
+            found = np.array(indices, int), np.array(values, int)
+            v = Vector.from_coo(*found, size=9, backend=name)
+            there = agreement.sums(output, v)
+            assert there == agreement.sums(output, found)
+            numbers = agreement._numbers[found[0]]
+            wanted = {"vertices reached": numbers.sum(), "levels": (numbers * found[1]).sum()}
+            assert there == {what: wanted[what] for what in there}
+            assert ("levels" in there) == (output == "levels")
+
+
+def test_a_result_that_differs_at_one_vertex_is_seen() -> None:
     vertices = np.arange(10)
+    agreement = Agreement(11)
+
+    def differs(output, indices, values):
+        return agreement.compare(0, "b", agreement.sums(output, (indices, values)))
+
+    assert not differs("levels", vertices, vertices)
+    assert not differs("levels", vertices[::-1], vertices[::-1])
+    assert not differs("parents", vertices, vertices[::-1])
     for changed in vertices:
-        agreement = Agreement()
-        assert not agreement.compare(0, "levels", "a", vertices, vertices)
-        assert not agreement.compare(0, "levels", "b", vertices, vertices)
-        other = np.where(vertices == changed, 99, vertices)
-        assert "levels from vertex 0" in agreement.compare(0, "levels", "c", vertices, other)
+        other = np.where(vertices == changed, 10, vertices)
+        assert "levels from vertex 0" in differs("levels", vertices, other)
+        assert "vertices reached from" in differs("parents", other, vertices)
+        assert "vertices reached from" in differs(
+            "parents", np.delete(vertices, changed), other[:9]
+        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import time
 
 import pytest
@@ -12,9 +11,10 @@ from loop_names import is_fused
 
 from lagpu import backends
 from lagpu.bench import algorithms
-from lagpu.bench.algorithms import NO_TIME, Bench, Failed, Plan, TimeUp, Worker, run
+from lagpu.bench.algorithms import NO_TIME, Bench, Plan, run
 from lagpu.cli import main
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, OutOfMemory
+from lagpu.host import worker
 
 FIELDS = {
     "graph", "vertices", "edges", "algorithm", "options", "system", "runs", "median_ms", "min_ms",
@@ -27,51 +27,7 @@ def forked(monkeypatch):
     """Fork processes from one that has imported lagpu; importing it is most of their time."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, algorithms.__name__, "scipy.sparse.csgraph"])
-    monkeypatch.setattr(algorithms, "_SPAWN", context)
-
-
-# ------------------------------------------------------------------------------------ processes
-
-
-class Held:
-    def add(self, x, y):
-        return x + y
-
-    def wait(self, seconds):
-        time.sleep(seconds)
-
-    def die(self):
-        os._exit(3)
-
-
-@pytest.fixture
-def worker(forked):
-    made = Worker(Held)
-    yield made
-    made.close()
-
-
-def test_a_process_answers(worker):
-    assert worker.call("add", [1], [2], limit=60) == [1, 2]
-    with pytest.raises(Failed, match="TypeError") as caught:
-        worker.call("add", 1, "2", limit=60)
-    assert caught.value.kind == "TypeError"
-    assert worker.call("add", 1, 2, limit=60) == 3
-
-
-def test_a_process_is_ended_in_the_middle(worker):
-    assert worker.process.is_alive()
-    with pytest.raises(TimeUp):
-        worker.call("wait", 600, limit=0.1)
-    assert not worker.process.is_alive()
-    with pytest.raises(Failed, match="Died"):
-        worker.call("add", 1, 2, limit=60)
-
-
-@pytest.mark.ci
-def test_a_process_that_dies(worker):
-    with pytest.raises(Failed, match="Died: the process ended with exit code 3"):
-        worker.call("die", limit=60)
+    monkeypatch.setattr(worker, "_SPAWN", context)
 
 
 # ------------------------------------------------------------------------------------ whole runs

@@ -139,12 +139,39 @@ def test_tree_that_is_not_breadth_first():
 
 
 def test_levels_that_are_not_the_trees_depths():
-    with pytest.raises(CheckFailed, match=r"2: .*: vertex 4: level 2, but depth in the tree 3"):
+    with pytest.raises(CheckFailed, match=r"2: .*: vertex 4: level 2, but its parent \d has 2"):
         check_parents(A, 0, pair(PARENTS), changed(LEVELS, v4=2))
-    with pytest.raises(CheckFailed, match=r"vertex 7: level none, but depth in the tree 1"):
+    with pytest.raises(CheckFailed, match=r"vertex 7: level none, but its parent 0 has 0"):
         check_parents(A, 0, changed(PARENTS, v7=0), pair(LEVELS))
-    with pytest.raises(CheckFailed, match=r"vertex 7: level 1, but depth in the tree none"):
+    with pytest.raises(CheckFailed, match=r"vertex 7: level 1, but it has no parent"):
         check_parents(A, 0, pair(PARENTS), changed(LEVELS, v7=1))
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        ({"v7": 7}, r"2: .*: vertex 7: level none, but its parent 7 has none"),
+        ({"v5": 6, "v6": 5}, r"2: .*: vertex 5: level none, but its parent 6 has none"),
+        ({"v4": 4}, r"2: .*: vertex 4: level 3, but its parent 4 has 3"),
+        ({"v5": 0}, r"2: .*: vertex 5: level none, but its parent 0 has 0"),
+    ],
+)
+def test_wrong_parents_beside_right_levels(faults, message):
+    with pytest.raises(CheckFailed, match=message):
+        check_parents(A, 0, changed(PARENTS, **faults), pair(LEVELS))
+
+
+def test_a_level_that_is_not_the_sources():
+    shifted = {v: d + 1 for v, d in LEVELS.items()}
+    with pytest.raises(CheckFailed, match=r"2: .*: vertex 0: level 1, but its parent 0 has 1"):
+        check_parents(A, 0, pair(PARENTS), pair(shifted))
+
+
+def test_levels_of_a_tree_that_is_not_breadth_first():
+    cycle = matrix(4, [(0, 1), (1, 2), (2, 3), (0, 3), (3, 2)])
+    longer = pair({0: 0, 1: 0, 2: 1, 3: 2}), pair({0: 0, 1: 1, 2: 2, 3: 3})
+    with pytest.raises(CheckFailed, match=r"3: .*: vertex 3: level 3, but the edge 0 -> 3"):
+        check_parents(cycle, 0, *longer)
 
 
 def test_cycles_of_every_length_are_found():

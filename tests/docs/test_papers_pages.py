@@ -197,6 +197,31 @@ def test_a_claim_without_rows_is_not_measured(reports):
     )
 
 
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.number)
+def test_a_page_says_of_each_experiment_what_its_files_have(reports, paper):
+    """A table for each file that has rows of it, and "Not measured yet" without any."""
+    files = sorted((ROOT / "docs" / "benchmarks" / "papers").glob("*.json"))
+    known = {file.name: json.loads(file.read_text("utf-8")) for file in files}
+    mine = {name: one for name, one in known.items() if one["paper"]["number"] == paper.number}
+    shown = "\n".join(reports.markdown(paper.number)).split("\n### ")[1:]
+    assert len(shown) == len(paper.experiments)
+    for experiment, text in zip(paper.experiments, shown, strict=True):
+        rows = {
+            name: [row for part in one["experiments"] if part["part"] == experiment.part
+                   for row in part["rows"]]
+            for name, one in mine.items()
+        }  # fmt: skip
+        having = {name for name, of in rows.items() if of}
+        assert {*re.findall(r"`docs/benchmarks/papers/(\S+)`\.\n", text)} == having
+        assert ("Not measured yet" in text) == (not having)
+        lines = [line for line in text.splitlines() if line.startswith("| ")]
+        assert len(lines) == sum(len(of) + 2 for of in rows.values() if of)
+        verdicts = [line for line in text.splitlines() if re.match("- (Held|Not held|Und)", line)]
+        assert len(verdicts) == (len(experiment.claims) if having else 0)
+        wrong = [row for of in rows.values() for row in of if not row["checked"]]
+        assert ("Not proved" in text) == bool(wrong)
+
+
 def test_notes_of_several_reports_name_their_graphs_and_no_size_that_is_not_so(reports):
     part = {"rows": [{"graph": "mesh"}, {"graph": "mesh"}]}
     line = (

@@ -6,6 +6,7 @@ import pytest
 from lagpu import backends, generators
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import edges as device
+from lagpu.generators import graphs
 from lagpu.generators.edges import KroneckerEdges, UniformEdges
 from lagpu.host.columns import sorted_columns
 
@@ -90,6 +91,22 @@ def test_a_seed_makes_one_graph_on_every_backend(backend):
         A = make(6, 4, seed=3, backend=backend)
         assert A.to("cpu").isequal(make(6, 4, seed=3, backend="cpu"))
         assert not A.to("cpu").isequal(make(6, 4, seed=4, backend="cpu"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "road:6", "road:5:3", "chains:4:5", "hubs:60:5", "grid:3x5", "delaunay:6", "mycielskian:6",
+        "path:1", "path:9", "cycle:5", "star:1", "star:8",
+    ],
+)  # fmt: skip
+def test_edges_of_the_host_are_sorted_on_the_device(place, text, monkeypatch):
+    monkeypatch.setattr(graphs, "is_on_gpu", lambda home: home is place)
+    monkeypatch.setattr(graphs, "undirected", None)  # the host sorts nothing
+    A = generators.from_spec(text, backend=place)
+    monkeypatch.undo()
+    assert A.data.store.symmetric is True
+    assert A.to("cpu").isequal(generators.from_spec(text, backend="cpu"))
 
 
 def test_sizes_are_checked(place):

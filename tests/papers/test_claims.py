@@ -2,7 +2,7 @@
 
 import pytest
 
-from lagpu.papers.experiments import ANOTHER_DAY, BEST, ONE_RUN, best_of, sentence
+from lagpu.papers.experiments import ANOTHER_DAY, BEST, ONE_RUN, PaperGraph, best_of, sentence
 
 
 def says(what, rows, **given):
@@ -203,3 +203,14 @@ def test_what_is_not_proved_or_not_there_says_nothing():
         assert says("Falls", rows, of="bu") == ""
         assert says("BestOf", rows, kind="", expected=("td",)) == ""
     assert says("BestOf", ROWS, kind="mesh", expected=("td",)) == ""
+
+
+def test_a_partial_table_gives_no_verdict():
+    """Its rows are shown, and what lacks is named, of the graphs that the claim is about."""
+    claim = {"says": "Ratio", "of": "a", "to": "b", "least": 2.0, "paper": "-", "kind": "web"}
+    rows = [row("G", "a", 9.0, "web"), row("G", "b", 3.0, "web")]
+    graphs = [PaperGraph(name, kind=kind) for name, kind in (("G", "web"), ("m", "mesh"))]
+    assert sentence(claim, rows, graphs).startswith("Held: a over b on 1 web graph: 3.00x")
+    text = sentence(claim, rows, [*graphs, PaperGraph("H", kind="big, web")])
+    assert text.startswith("Undecided: a over b on 1 web graph: 3.00x")
+    assert " Not measured: H." in text

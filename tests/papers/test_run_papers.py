@@ -471,3 +471,87 @@ def test_a_graph_is_made_once_for_all_experiments(monkeypatch):
     graphs = [[row["graph"] for row in part["rows"]] for part in report["experiments"]]
     assert graphs == [["a path", "q"], ["q", "a path"], ["a path"]]
     assert [part["rows"][0]["roots"] for part in report["experiments"]] == [2, 3, 1]
+
+
+@pytest.mark.parametrize(("seconds", "roots", "runs"), [(1e9, 9, 2), (1e-6, 1, 1)])
+def test_roots_are_as_many_as_there_is_time_for(sim, seconds, roots, runs):
+    """A search that takes much longer than all should runs once."""
+    variants = PAIR.variants[0], PAIR.variants[-1]
+    experiment = replace(PAIR, graphs=(PATH,), variants=variants, roots=9)
+    request = Request("sim", seconds=seconds)
+    report, refusals = run_paper(ONE, [experiment], request)
+    (part,) = report["experiments"]
+    assert not refusals
+    assert {(row["roots"], len(row["runs"])) for row in part["rows"]} == {(roots, runs)}
+    assert all(row["checked"] for row in part["rows"])
+
+
+def test_all_variants_of_lagpu_have_the_roots_of_the_slowest(sim, monkeypatch):
+    def paced(self, clock):
+        kernel = runner.pop(0)
+        if self.seconds is not None:
+            del self.roots[{"a": 8, "b": 2}[kernel] :]
+        yield from [*self.roots]
+
+    runner = [*"abab"]
+    monkeypatch.setattr(runs._Roots, "paced", paced)
+    two = PUSHED, Variant("b", kernel="push_queue")
+    experiment = replace(PAIR, graphs=(PATH,), variants=two, roots=9)
+    report, _ = run_paper(ONE, [experiment], Request("sim", seconds=9.0))
+    rows = report["experiments"][0]["rows"]
+    assert [(row["roots"], len(row["runs"])) for row in rows] == [(2, 2)] * 2
+    assert not runner
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
+def test_seconds_are_more_than_none(refused, seconds):
+    err = refused("paper", "003", "-b", "cpu", "--quick", "--seconds", seconds)
+    assert f"--seconds: {float(seconds):g}. Give more than 0" in err
+
+
+def test_a_report_of_some_graphs_names_the_others(monkeypatch):
+    kept = []
+    graphs = (*PAIR.graphs, PaperGraph("q", "path:6"))
+    claim = {"says": "Peak", "of": "lagpu", "least": 0.0, "paper": "-"}
+    experiment = replace(PAIR, graphs=graphs, variants=PAIR.variants[-1:], claims=(claim,))
+    keep = lambda report: kept.append(json.loads(json.dumps(report))["experiments"][0])  # noqa: E731
+    run_paper(ONE, [experiment], Request("cpu"), keep=keep)
+    one, two = kept
+    assert "not run: q" in one["missing"]
+    assert one["says"][0].startswith("Undecided: lagpu has")
+    assert "Not measured: q." in one["says"][0]
+    assert not any(text.startswith("not run") for text in two["missing"])
+    assert "Not measured" not in two["says"][0]
+
+
+@pytest.mark.parametrize("name", ["cpu", "sim"])
+def test_a_graph_in_pieces_is_copied_to_the_host_from_one(sim, monkeypatch, name):
+    """To gather and to sort the entries of all pieces takes minutes."""
+    copied = []
+
+    def of(A):
+        copied.append(A.backend.name)
+        return host_of(A)
+
+    host_of = runs.HostGraph.of
+    monkeypatch.setattr(runs.HostGraph, "of", of)
+    split = [replace(PATH, name=pieces, pieces=pieces) for pieces in ("1x1", "1x2")]
+    experiment = replace(PAIR, graphs=tuple(split), variants=PAIR.variants[-1:])
+    report, refusals = run_paper(ONE, [experiment], Request(name))
+    assert not refusals
+    assert [row["backend"] for row in report["experiments"][0]["rows"]] == [
+        f"grid:1x1:{name}", f"grid:1x2:{name}",
+    ]  # fmt: skip
+    assert copied == [name]
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1e-2, 1e9])
+def test_a_row_has_a_span_however_few_runs_it_has(sim, monkeypatch, seconds):
+    """Kernels alone are timed in a first run that is the only one of its turn."""
+    monkeypatch.setattr(runs, "_LONG", 1e15 if seconds == 1e-2 else 1)
+    experiment = replace(PAIR, graphs=(PATH,), variants=PAIR.variants[:1], roots=9)
+    report, _ = run_paper(ONE, [experiment], Request("sim", seconds=seconds))
+    (row,) = report["experiments"][0]["rows"]
+    assert row["kernel_ms"] > 0
+    assert 0 < row["median_ms"] < 1e5
+    json.dumps(report, allow_nan=False)

@@ -683,7 +683,7 @@ class Work:
         )
 
 
-_LAUNCH_CYCLES = 40_000  # some 20 us, longer than Python takes for a kernel between two events
+_LAUNCH_CYCLES = 120_000  # some 60 us, longer than Python takes for a kernel between two events
 
 
 class DeviceObserver:
