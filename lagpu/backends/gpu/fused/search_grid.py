@@ -65,7 +65,11 @@ class Workspace:
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._device, self._push, self._n, self._place = device, push, n, kind
-        self.parts = 0 if predecessors is None else workspaces.shared_parts(predecessors)
+        # Whether blocks share the columns of long pulls: a few where entries lie unevenly; and with
+        # rows, parts of columns in vain, where products do not add up.
+        self.uneven = predecessors is not None and workspaces.is_uneven(predecessors)
+        shares = self.uneven or (predecessors is not None and predecessors is successors)
+        self.parts = workspaces.shared_parts(predecessors) if shares else 0
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
@@ -439,7 +443,7 @@ class GridSearch(KernelLoop):
         limits = self.device.limits
         if limits.placed is not None:
             macros["PLACED"] = str(limits.placed)
-        if space.parts:
+        if space.uneven or (space.parts and not plan.sums):
             macros["SPREAD"] = str(limits.spread)
         if space.cluster > 1:
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(limits.few)}
