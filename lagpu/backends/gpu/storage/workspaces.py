@@ -138,9 +138,9 @@ def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int
 
 
 def shared_parts(A: stores.CscMatrix) -> int:
-    """Return the most parts of columns that all blocks may share in a pull, and one more."""
+    """Return the most parts of columns that all blocks may share in a pull; 0 if all are short."""
     size = A.device.limits.spread // 8
-    return 1 + count_parts(A.device, A.col_ptr, size, size)
+    return count_parts(A.device, A.col_ptr, size, size)
 
 
 def is_uneven(A: stores.CscMatrix) -> bool:

@@ -219,12 +219,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       break;
     }
     const bool wide = listed && (LG_SUM || grows(*course, turn, active, unexplored, delta));
+    bool fresh = pushed && !listed;  // words that no pull has read
     if (listed && !returns &&
         (LG_RULE == kByEdges ? wide && active * alpha > unexplored
                              : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
       lists_to_words(s, now, barrier);
       listed = false;
+      fresh = true;
+    }
 #if LG_SUM
+    if (fresh) {
       s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
 #if LG_RANKS
       s.near.counts = s.near.copied && first_pull && !load_cg(&counts[n]);
@@ -232,8 +236,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       first_pull = false;
 #endif
       if (s.near.copied && !s.near.counts) copy_frontier(s);
-#endif
     }
+#endif
     // So many edges find a frontier that alpha is likely to pull, so its words are enough, and its
     // edges are not counted. All threads of a block write the same.
     course->makes = what_it_makes(listed && wide && active * gamma > unexplored, active, n);
@@ -273,9 +277,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;
     const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
-    for (bool again = false;; again = true) {  // once more where a pull has left parts
+    // Once more where a pull has left parts, or a push that adds up has found words.
+    for (bool again = false;; again = true) {
 #if LG_SPREAD && !LG_SUM
       if (again) pull_parts(s, depth, now.parts, &tally);
+#elif LG_SUM
+      if (kMayBeWide && again)
+        discover_words(s, s.frontier(), depth + s.shift, i32(depth) + 1, &tally);
 #endif
       LG_LOGGED(if (pulls) {
         const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
@@ -301,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       }
       grid_sync(barrier);
       now = frontier_of(s, turn + 1);
-      if (!kShares || again || !pulls || !now.parts) break;
+      if (again || !(LG_SUM ? pushed : kShares && pulls && now.parts)) break;
       tally = Tally{0, 0};
     }
     if (pulls) s.words_turned = !s.words_turned;
