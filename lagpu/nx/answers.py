@@ -51,10 +51,10 @@ class Declared:
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
         own = self.signature.parameters
-        known = {name: x for name, x in kwargs.items() if name in own or x is not None}
+        known = kwargs and {k: x for k, x in kwargs.items() if k in own or x is not None}
         first = dict(zip(own, args, strict=False))
-        found = self._defaults | first | known
-        once = len(first) == len(args) <= self._positional and not first.keys() & known
+        found = {**self._defaults, **first, **known}
+        once = len(first) == len(args) <= self._positional and first.keys().isdisjoint(known)
         if once and len(found) == len(own):
             return found
         given = self.signature.bind(*args, **known)  # which says what is wrong
@@ -66,7 +66,10 @@ class Declared:
         found = []
         for name, values in self.only.items():
             value = given[name]
-            if not any(value is x or (type(value) is type(x) and value == x) for x in values):
+            for x in values:
+                if value is x or (type(value) is type(x) and value == x):
+                    break
+            else:
                 found.append(name)
         return found
 
@@ -197,7 +200,8 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         given = rules.bind(args, kwargs)
     except TypeError as error:
         return f"{name}: {error}."
-    for G in (given[graph] for graph in rules.graphs):
+    for graph in rules.graphs:
+        G = given[graph]
         if not isinstance(G, (nx.Graph, Graph)):
             return f"{type(G).__name__} is not a graph that lagpu converts."
         if "directed" in rules.not_for and G.is_directed():
@@ -218,13 +222,13 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
+    why = _ends_early(G, given)  # first: such a call takes as long as this one
+    if why:
+        return f"{name} of NetworkX ends early {why}."
     if rules.short or any(given.get(x) is not None for x in _RESULTS):
         return f"{name} of NetworkX takes less time than a call of a backend."
     if callable(given.get("weight")) or callable(given.get("distance")):
         return "a function as weight is called for all edges, by NetworkX for those it meets."
-    why = _ends_early(G, given)
-    if why:
-        return f"{name} of NetworkX ends early {why}."
     settings: Any = nx.config.backends["lagpu"]
     least, converted = settings.least_edges, _converted(G)
     edges = _noted(G, "lagpu edges", G.number_of_edges)
@@ -256,7 +260,8 @@ def _is_node(G: Any, x: Any) -> bool:
 def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
     """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
     for bound in ("cutoff", "depth_limit", "distance"):
-        if given.get(bound) not in (None, math.inf):
+        x = given.get(bound)
+        if x is not None and x != math.inf:
             return f"at its {bound}"
     if given.get("source") is not None and given.get("target") is not None:
         return "at its target"

@@ -64,6 +64,7 @@ class Limits(NamedTuple):
     few: int = 128  #: The largest frontier that one block searches alone where there are clusters.
     #: Vertices of a list that have places, if not as many as the kernel says.
     placed: int | None = None
+    cached: int = 200_000  #: Bytes of L1 for the words of vertices of high degree.
     near_bytes: int = 128 * 1024  #: Shared memory for the frontier's bits in a pull that adds up.
     #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
     relaxed_edges: int = 16384

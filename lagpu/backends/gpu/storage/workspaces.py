@@ -295,9 +295,9 @@ def chunks_of(form: stores.CscMatrix) -> Chunks:
     return form.kept("chunks", cut)
 
 
-# Vertices are ranked if those whose words fit L1 (CACHED bytes) have this SHARE of the entries
+# Vertices are ranked if those whose words fit L1 (`Limits.cached`) have this SHARE of the entries
 # (docs/design/bitmap.md).
-CACHED, SHARE = 200_000, 1 / 4
+SHARE = 1 / 4
 ROUND = 128  # entries that a warp loads at once
 
 
@@ -353,7 +353,9 @@ def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> R
     order, total = form.device.order_of(lengths), xp.zeros(1, np.uint64)
     rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
     run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
-    form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
+    form.device.launch(
+        run, n, n, form.device.limits.cached // each, order, lengths, rank, heavy, total
+    )
     if int(form.device.read(total)) < SHARE * form.nvals:
         return NO_RANKS
     room = xp.empty((n * each + 3) // 4, np.uint32)

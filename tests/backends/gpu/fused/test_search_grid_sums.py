@@ -8,7 +8,6 @@ from limits import set_limits
 import lagpu
 from lagpu import Matrix, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.storage import workspaces
 
 SIZES = (1, 31, 32, 33, 1023, 1025)
 WORDS = {"none": 0, "folded": 4, "all": 64}  # of shared memory; 64 have all vertices of all sizes
@@ -162,9 +161,8 @@ def test_values_that_are_no_counts(place, words, start):
 
 @pytest.fixture
 def wide(monkeypatch):
-    """Degrees are taken for even, so that large pushes add up into words; none is searched alone."""
-    set_limits(monkeypatch, solo=0, cluster_solo=0)
-    monkeypatch.setattr(workspaces, "CACHED", 0)
+    """Degrees are taken for even, so that large pushes add up into words, each by all blocks."""
+    set_limits(monkeypatch, solo=0, cluster_solo=0, cached=0)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
@@ -187,7 +185,7 @@ def test_large_pushes_add_up_into_words(place, wide, monkeypatch, directed, alph
 
 
 def test_a_push_into_words_lists_no_clique(place, wide):
-    """Of 40 cliques around a hub: a million vertices of a thousand edges would be four chunks each."""
+    """Of a hub around which there are cliques, each vertex of which would have a chunk."""
     count, size = 40, 40
     u, v = np.triu_indices(size, 1)
     inside = [(size * np.arange(count)[:, None] + end).ravel() for end in (u, v)]
