@@ -65,13 +65,7 @@ class Workspace:
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._device, self._push, self._n, self._place = device, push, n, kind
-        # Blocks share long columns where entries lie unevenly; where products do not add up, of
-        # every symmetric matrix that has some.
-        self.uneven, self.parts = False, 0
-        if predecessors is not None:
-            self.uneven = workspaces.is_uneven(predecessors)
-            if self.uneven or predecessors is successors:
-                self.parts = workspaces.shared_parts(predecessors)
+        self.parts = 0 if predecessors is None else workspaces.shared_parts(predecessors)
         self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
@@ -378,25 +372,10 @@ class GridSearch(KernelLoop):
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float, float]:
         """Return the rule's constant, alpha, beta, gamma (0: it counts all edges), and delta."""
         if self._rule is None:
-            sums = self.plan.sums
-            wide = not sums or self._adds_into_words(space)
-            alpha = alpha_of(space.degree, self._body.A.shape[0], sums, wide)
+            alpha = alpha_of(space.degree, self._body.A.shape[0], self.plan.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
             return "kByEdges", alpha, beta_of(self.plan.sums), gamma, delta_of(self.plan.sums)
         return *self._rule[:3], 0.0, planner.NO_DELTA
-
-    def _ranks(self, space: Workspace) -> Ranked:
-        """Return the ranks for a table by which pulls add up counts, or none."""
-        counts = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE and self._body.counts
-        successors, predecessors = self._forms()
-        if not counts or predecessors is None:
-            return workspaces.NO_RANKS
-        return workspaces.ranked(predecessors, successors, COUNT_BYTES)
-
-    def _adds_into_words(self, space: Workspace) -> bool:
-        """Whether large pushes that add up find words: if degrees are even, and not by a table."""
-        long = space.degree <= planner.LONG_SEARCH_DEGREE
-        return self.plan.sums and not long and self._ranks(space).idx is None
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         body, product = self._body, self._body.product
@@ -417,7 +396,9 @@ class GridSearch(KernelLoop):
         n = A.shape[0]
         kind, alpha, beta, gamma, delta = self._numbers(space)
         looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
-        ranks = self._ranks(space)
+        ranks = Ranked(None, None, None)
+        if looks and predecessors is not None and body.counts:  # a pull adds up by a table
+            ranks = workspaces.ranked(predecessors, successors, COUNT_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
         shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.plan.sums))
@@ -453,14 +434,14 @@ class GridSearch(KernelLoop):
             macros["STOPS"] = "0"
         if ranks:
             macros["RANKS"] = "1"
-        elif self._rule is None and self._adds_into_words(space):
+        elif plan.sums and self._rule is None and space.degree > planner.LONG_SEARCH_DEGREE:
             macros["WIDE"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
         limits = self.device.limits
         if limits.placed is not None:
             macros["PLACED"] = str(limits.placed)
-        if space.uneven or (space.parts and not plan.sums):
+        if space.parts:
             macros["SPREAD"] = str(limits.spread)
         if space.cluster > 1:
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(limits.few)}

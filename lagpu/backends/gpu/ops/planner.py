@@ -90,8 +90,7 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
     finds as words, so it does not wait for the counter of a list.
     """
     if sums:
-        few = n < _SUMS_IN_CACHE
-        return 2.0 if degree >= DENSE_DEGREE or (wide and not few) else 1.0 if few else 14.0
+        return 2.0 if degree >= DENSE_DEGREE else 1.0 if n < _SUMS_IN_CACHE else 14.0
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))

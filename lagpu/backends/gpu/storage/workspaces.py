@@ -138,19 +138,15 @@ def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int
 
 
 def shared_parts(A: stores.CscMatrix) -> int:
-    """Return the most parts of columns that all blocks may share in a pull; 0 if all are short."""
-    size = A.device.limits.spread // 8
-    return count_parts(A.device, A.col_ptr, size, size)
-
-
-def is_uneven(A: stores.CscMatrix) -> bool:
-    """Whether 1,024 columns side by side have many of the entries."""
+    """Return the parts of columns that all blocks share in a pull; 0 where entries lie evenly."""
     device, n, limits = A.device, A.shape[1], A.device.limits
     if A.nvals <= limits.spread_entries:
-        return False
+        return 0
     windows = np.minimum(np.arange(0, n + 1024, 1024), n).astype(index_kind(n))
     upto = device.to_host(stores.gather(device, A.col_ptr, device.from_host(windows)))
-    return bool(np.diff(upto).max() > max(limits.spread_entries, A.nvals // 8))
+    even = np.diff(upto).max() <= max(limits.spread_entries, A.nvals // limits.spread_share)
+    part = limits.spread // 8
+    return 0 if even else 1 + count_parts(device, A.col_ptr, part, part)
 
 
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
