@@ -169,7 +169,7 @@ def wide(monkeypatch):
 @pytest.mark.parametrize("directed", [False, True])
 def test_large_pushes_add_up_into_words(place, wide, monkeypatch, directed, alpha):
     """With alpha 0 all frontiers are pushed but those in words."""
-    monkeypatch.setattr(search_grid, "alpha_of", lambda *_: alpha)
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: alpha)
     monkeypatch.setattr(search_grid, "gamma_of", lambda *_: 1e30)
     wide_pushes = 0
     for n in SIZES:

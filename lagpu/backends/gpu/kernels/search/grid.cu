@@ -34,6 +34,7 @@
 #include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
+const bool kTwice = LG_SUM ? kMayBeWide : kShares;  // whether a turn may have a second part
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
@@ -308,14 +309,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
         }
       }
       grid_sync(barrier);
+      if (!kTwice) break;
       now = frontier_of(s, turn + 1);
-      if (again || !(LG_SUM ? pushed : kShares && pulls && now.parts)) break;
+      if (again || !(LG_SUM ? pushed : pulls && now.parts)) break;
       tally = Tally{0, 0};
     }
     if (pulls) s.words_turned = !s.words_turned;
     if (unassigned) discover_words(s, s.frontier(), depth + s.shift);
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
+    if (!kTwice) now = frontier_of(s, turn);  // above it would take registers
     LG_LOGGED(if (!alone && logs())
                   end_level(s, now.found,
                             s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))

@@ -125,7 +125,6 @@ LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
 struct Shared {
   u32 words;  // taken by warps, beside the first two of each
   // Vertices whose many predecessors one warp would take long to look at: the whole block does.
-  i64 begin[kDeferred], end[kDeferred];
   i32 vertex[kDeferred];
   u32 count;           // if all blocks share them, the turn whose counter has their number
   LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
@@ -150,15 +149,13 @@ LG_DEVICE void leave_parts(const Search& s, Shared* block, u32 rest, i32 j) {
 }
 #else
 // Have the whole block look at a vertex of very many predecessors later; false if there is no room.
-LG_DEVICE bool put_off(const Search& s, Shared* block, i64 begin, i64 end, i32 j) {
+LG_DEVICE bool put_off(const Search& s, Shared* block, i32 j) {
 #if LG_SPREAD  // all blocks share them, by chunks_a, which a pull does not use otherwise
   s.chunks_a[atomic_add(counter(s, block->count, kLevel), u64(1))] = u32(j);
   return true;
 #endif
   const u32 at = atomic_add(&block->count, 1u);
   if (at >= kDeferred) return false;
-  block->begin[at] = begin;
-  block->end[at] = end;
   block->vertex[at] = j;
   return true;
 }
@@ -244,7 +241,7 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
                     LG_Z* sum, Tally* tally) {
   u32 count = wanted ? u32(now.end - now.begin) : 0;
   bool stays = count > kLong;
-  if (stays && put_off(s, block, i64(now.begin), i64(now.end), j)) {
+  if (stays && put_off(s, block, j)) {
     stays = false;
     count = 0;
   }
@@ -294,8 +291,7 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
   const bool much = warp_any(looks) && warp_reduce(some, LgPlus()) >= kMuch;
 #else
   const bool much = false;
-  if (looks && count - done > kLong && put_off(s, block, i64(begin) + done, i64(begin) + count, j))
-    looks = false;
+  if (looks && count - done > kLong && put_off(s, block, j)) looks = false;
 #endif
   // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
@@ -361,8 +357,8 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
   for (u32 k = LG_SPREAD ? u32(block_index()) : 0; k < count;
        k += LG_SPREAD ? u32(grid_blocks()) : 1) {
     const i32 j = LG_SPREAD ? i32(u32(load_cg(&s.chunks_a[k]))) : block->vertex[k];
-    const i64 begin = LG_SPREAD ? i64(s.in_ptr[j]) : block->begin[k];
-    look_as_block(s, begin, LG_SPREAD ? i64(s.in_ptr[j + 1]) : block->end[k], j, block, tally);
+    look_as_block(s, i64(s.in_ptr[j]) + (LG_SUM ? 0 : kLook), i64(s.in_ptr[j + 1]), j, block,
+                  tally);
     if (block_warp() == 0) {
       const u32 there = block->there;
       bool found = there >> lane_id() & 1;
