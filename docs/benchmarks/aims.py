@@ -42,7 +42,8 @@ REVIEWED = {
 #: What bounds a row that misses its aim, and what was tried, by the beginning of the aim.
 BOUNDS = {
     "path counts over": "each entry of an unvisited column is looked at, where levels need one; "
-    "tried: a table of hubs' counts (kept), values by rank, words for large pushes",
+    "tried: a table of hubs' counts (kept), values by rank, words for large pushes (kept), "
+    "pushes instead of pulls",
     "levels over the bytes": "rounds of dependent loads, and a barrier a level; "
     "tried: loads of 16 bytes, prefetches two words ahead",
     "slowest root": "one push of millions of edges from neighbours of hubs; "

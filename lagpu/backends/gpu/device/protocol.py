@@ -78,7 +78,7 @@ class Limits(NamedTuple):
     #: Entries of 1,024 columns side by side, and the part of all, for which a search shares its
     #: pull: about what each block of a GPU has to look at.
     spread_entries: int = 1 << 17
-    spread_share: int = 96
+    spread_share: int = 128
     spread: int = 2048  #: All blocks share longer columns then.
 
 
