@@ -53,8 +53,6 @@ BOUNDS = {
     "a level between hubs": "a barrier of one block and two dependent loads; "
     "tried: one warp alone, smaller blocks",
     "pagerank": "gathers of values; tried: tiles of 256 entries, values by rank of degree (kept)",
-    "paths over the best": "probably the lists of a million vertices found at once; "
-    "tried: words for large pushes of sums",
     "worst of the zoo": "searches beside other components and of few levels; "
     "tried: how the frontier grows (kept) by 1/4 and 1/8, other deltas",
 }
