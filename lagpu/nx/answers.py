@@ -66,10 +66,9 @@ class Declared:
         found = []
         for name, values in self.only.items():
             value = given[name]
-            for x in values:
-                if value is x or (type(value) is type(x) and value == x):
-                    break
-            else:
+            if value is not values[0] and not any(
+                value is x or (type(value) is type(x) and value == x) for x in values
+            ):
                 found.append(name)
         return found
 
@@ -200,8 +199,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         given = rules.bind(args, kwargs)
     except TypeError as error:
         return f"{name}: {error}."
-    for graph in rules.graphs:
-        G = given[graph]
+    for G in map(given.__getitem__, rules.graphs):
         if not isinstance(G, (nx.Graph, Graph)):
             return f"{type(G).__name__} is not a graph that lagpu converts."
         if "directed" in rules.not_for and G.is_directed():
@@ -260,8 +258,7 @@ def _is_node(G: Any, x: Any) -> bool:
 def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
     """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
     for bound in ("cutoff", "depth_limit", "distance"):
-        x = given.get(bound)
-        if x is not None and x != math.inf:
+        if given.get(bound) not in (None, math.inf):
             return f"at its {bound}"
     if given.get("source") is not None and given.get("target") is not None:
         return "at its target"

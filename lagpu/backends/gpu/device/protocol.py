@@ -75,8 +75,7 @@ class Limits(NamedTuple):
     #: Steps from which a masked product of matrices puts columns in tables: two launches more take
     #: as long as some 100,000.
     table_steps: int = 1 << 17
-    #: Entries of 1,024 columns side by side, and the part of all, for which a search shares its
-    #: pull: about what each block of a GPU has to look at.
+    #: Entries of 1,024 columns side by side, and part of all, for which a search shares its pull.
     spread_entries: int = 1 << 17
     spread_share: int = 128
     spread: int = 2048  #: All blocks share longer columns then.

@@ -92,7 +92,7 @@ def test_words_full_of_vertices_become_lists(place, monkeypatch, many, directed)
 
 
 def test_a_small_dense_graph_is_pulled_from_a_part_of_its_edges_on(place):
-    """Its first neighbours have 43 to 46 % of the edges: one root would push where another pulls."""
+    """Neighbours of a root have a bit less than half of the edges, or a bit more."""
     u, v = np.triu_indices(300, 1)
     kept = np.random.default_rng(1).random(len(u)) < 0.45
     A = undirected(u[kept], v[kept], 300).matrix(place)
