@@ -42,7 +42,8 @@ REVIEWED = {
 #: What bounds a row that misses its aim, and what was tried, by the beginning of the aim.
 BOUNDS = {
     "path counts over": "each entry of an unvisited column is looked at, where levels need one; "
-    "tried: a table of hubs' counts (kept), values by rank, words for large pushes",
+    "tried: a table of hubs' counts (kept), values by rank, words for large pushes (kept), "
+    "pushes instead of pulls",
     "levels over the bytes": "rounds of dependent loads, and a barrier a level; "
     "tried: loads of 16 bytes, prefetches two words ahead",
     "slowest root": "one push of millions of edges from neighbours of hubs; "
@@ -52,8 +53,6 @@ BOUNDS = {
     "a level between hubs": "a barrier of one block and two dependent loads; "
     "tried: one warp alone, smaller blocks",
     "pagerank": "gathers of values; tried: tiles of 256 entries, values by rank of degree (kept)",
-    "paths over the best": "probably the lists of a million vertices found at once; "
-    "tried: words for large pushes of sums",
     "worst of the zoo": "searches beside other components and of few levels; "
     "tried: how the frontier grows (kept) by 1/4 and 1/8, other deltas",
 }

@@ -51,10 +51,10 @@ class Declared:
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
         own = self.signature.parameters
-        known = {name: x for name, x in kwargs.items() if name in own or x is not None}
+        known = kwargs and {k: x for k, x in kwargs.items() if k in own or x is not None}
         first = dict(zip(own, args, strict=False))
-        found = self._defaults | first | known
-        once = len(first) == len(args) <= self._positional and not first.keys() & known
+        found = {**self._defaults, **first, **known}
+        once = len(first) == len(args) <= self._positional and first.keys().isdisjoint(known)
         if once and len(found) == len(own):
             return found
         given = self.signature.bind(*args, **known)  # which says what is wrong
@@ -66,7 +66,9 @@ class Declared:
         found = []
         for name, values in self.only.items():
             value = given[name]
-            if not any(value is x or (type(value) is type(x) and value == x) for x in values):
+            if value is not values[0] and not any(
+                value is x or (type(value) is type(x) and value == x) for x in values
+            ):
                 found.append(name)
         return found
 
@@ -197,7 +199,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         given = rules.bind(args, kwargs)
     except TypeError as error:
         return f"{name}: {error}."
-    for G in (given[graph] for graph in rules.graphs):
+    for G in map(given.__getitem__, rules.graphs):
         if not isinstance(G, (nx.Graph, Graph)):
             return f"{type(G).__name__} is not a graph that lagpu converts."
         if "directed" in rules.not_for and G.is_directed():
@@ -218,13 +220,13 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
+    why = _ends_early(G, given)  # first: such a call takes as long as this one
+    if why:
+        return f"{name} of NetworkX ends early {why}."
     if rules.short or any(given.get(x) is not None for x in _RESULTS):
         return f"{name} of NetworkX takes less time than a call of a backend."
     if callable(given.get("weight")) or callable(given.get("distance")):
         return "a function as weight is called for all edges, by NetworkX for those it meets."
-    why = _ends_early(G, given)
-    if why:
-        return f"{name} of NetworkX ends early {why}."
     settings: Any = nx.config.backends["lagpu"]
     least, converted = settings.least_edges, _converted(G)
     edges = _noted(G, "lagpu edges", G.number_of_edges)

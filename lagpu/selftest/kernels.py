@@ -51,8 +51,9 @@ def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any
         of_products = [row for row in ALGORITHMS if row.topic == "triangles"]
         yield from selected(place, seed, {"hubs": TYPES["hubs"]}, of_products)
     searches = [row for row in ALGORITHMS if row.topic in ("levels", "paths")]
-    with _for_large(place.device, spread_entries=0):
-        yield from selected(place, seed, {"hubs": (BOOL,)}, searches)
+    for limits in ({"spread_entries": 0}, {"spread_entries": 0, "lasts": 0}, {"cached": 0}):
+        with _for_large(place.device, **limits):
+            yield from selected(place, seed, dict.fromkeys(("hubs", "road"), (BOOL,)), searches)
     # What depends on how even degrees are, or on the levels of a few sources.
     more = [row for row in ALGORITHMS if row in of_products or "between " in row.key]
     yield from selected(place, seed + 4, dict.fromkeys(("hubs", "directed"), (BOOL,)), more)

@@ -1,5 +1,7 @@
 """The graphs of the zoo are what their names say; a ratio is the worst root's."""
 
+import itertools
+
 import numpy as np
 
 from lagpu import algorithms
@@ -51,3 +53,13 @@ def test_the_ratio_is_that_of_the_worst_root(monkeypatch):
         for a, b in zip(row["costs"]["auto"], cost, strict=True)
     )
     assert zoo.table(rows).row_count == 1
+
+
+def test_the_smaller_of_two_rounds_counts(monkeypatch):
+    """A time may be half as long again by chance, so policies are timed by turns, twice."""
+    costs = itertools.count(100, -1)
+    monkeypatch.setattr(zoo.Clock, "has_device", True)
+    monkeypatch.setattr(zoo, "_cost", lambda *_: float(next(costs)))
+    A = zoo.graph("rings", zoo.zoo(8)["rings"][0], "sim")
+    (row,) = zoo.measured("ring", A, ("levels",), 1, 1)
+    assert row["costs"] == {name: [94.0 - k] for k, name in enumerate(zoo.POLICIES)}

@@ -64,6 +64,7 @@ class Limits(NamedTuple):
     few: int = 128  #: The largest frontier that one block searches alone where there are clusters.
     #: Vertices of a list that have places, if not as many as the kernel says.
     placed: int | None = None
+    cached: int = 200_000  #: Bytes of L1 for the words of vertices of high degree.
     near_bytes: int = 128 * 1024  #: Shared memory for the frontier's bits in a pull that adds up.
     #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
     relaxed_edges: int = 16384
@@ -74,8 +75,9 @@ class Limits(NamedTuple):
     #: Steps from which a masked product of matrices puts columns in tables: two launches more take
     #: as long as some 100,000.
     table_steps: int = 1 << 17
-    #: Entries of 1,024 columns side by side, and 1/8 of all, for which a search shares its pull.
-    spread_entries: int = 1 << 21
+    #: Entries of 1,024 columns side by side, and part of all, for which a search shares its pull.
+    spread_entries: int = 1 << 17
+    spread_share: int = 128
     spread: int = 2048  #: All blocks share longer columns then.
 
 

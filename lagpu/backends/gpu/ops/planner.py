@@ -94,7 +94,7 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))
-    return max(1.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= DENSE_DEGREE else alpha
+    return max(2.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= DENSE_DEGREE else alpha
 
 
 def beta_of(sums: bool) -> float:

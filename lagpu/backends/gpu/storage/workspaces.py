@@ -144,8 +144,8 @@ def shared_parts(A: stores.CscMatrix) -> int:
         return 0
     windows = np.minimum(np.arange(0, n + 1024, 1024), n).astype(index_kind(n))
     upto = device.to_host(stores.gather(device, A.col_ptr, device.from_host(windows)))
-    even = np.diff(upto).max() <= max(limits.spread_entries, A.nvals // 8)
-    return 0 if even else 1 + count_parts(device, A.col_ptr, limits.spread, limits.spread // 4)
+    even = np.diff(upto).max() <= max(limits.spread_entries, A.nvals // limits.spread_share)
+    return 0 if even else 1 + count_parts(device, A.col_ptr, limits.spread // 8, limits.spread // 8)
 
 
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
@@ -290,9 +290,6 @@ def chunks_of(form: stores.CscMatrix) -> Chunks:
     return form.kept("chunks", cut)
 
 
-# Vertices are ranked if those whose words fit L1 (CACHED bytes) have this SHARE of the entries
-# (docs/design/bitmap.md).
-CACHED, SHARE = 200_000, 1 / 4
 ROUND = 128  # entries that a warp loads at once
 
 
@@ -341,19 +338,19 @@ def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
 
 def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
-    xp, n, idx = form.device.xp, form.shape[0], form.row_idx
-    if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
+    device, xp, n, idx = form.device, form.device.xp, form.shape[0], form.row_idx
+    if not form.nvals or not has_free(device, 8 * (int(idx.nbytes) + each * n)):
         return NO_RANKS
-    lengths = lengths_of(form.device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
-    order, total = form.device.order_of(lengths), xp.zeros(1, np.uint64)
+    lengths = lengths_of(device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
+    order, total = device.order_of(lengths), xp.zeros(1, np.uint64)
     rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
     run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
-    form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
-    if int(form.device.read(total)) < SHARE * form.nvals:
+    device.launch(run, n, n, device.limits.cached // each, order, lengths, rank, heavy, total)
+    if 4 * int(device.read(total)) < form.nvals:  # those whose words fit L1 (docs/design/bitmap.md)
         return NO_RANKS
     room = xp.empty((n * each + 3) // 4, np.uint32)
     form.cache["heaviest"] = heavy
-    return Ranked(rank, stores.gather(form.device, rank, idx, idx.dtype), room)
+    return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), room)
 
 
 TILE = constant("kSumTile")

@@ -9,6 +9,7 @@ from bit_searches import (
     of_bits,  # noqa: F401
     random_graph,
 )
+from limits import set_limits
 from loop_names import GENERATED, NO_ROOM, loop_name
 
 import lagpu
@@ -302,15 +303,8 @@ def test_a_body_that_raises_has_done_what_stood_before(backend):
     assert (levels.nvals, levels.get(0, 3)) == (1, 0)
 
 
-RANKS = {
-    "of use": ("SHARE", 0.0),
-    "of no use": ("SHARE", 2.0),
-    "no memory": ("has_free", lambda device, nbytes: False),
-}
-
-
 @pytest.mark.each_value
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", ["of use", "of no use", "no memory"])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("k", [5, 64, 70])
 def test_ranks(backend, monkeypatch, direction, ranks, directed, k):
@@ -319,7 +313,9 @@ def test_ranks(backend, monkeypatch, direction, ranks, directed, k):
         pytest.skip("cpu has no ranks")
     from lagpu.backends.gpu.storage import workspaces
 
-    monkeypatch.setattr(workspaces, *RANKS[ranks])
+    set_limits(monkeypatch, cached=0 if ranks == "of no use" else 1 << 30)
+    if ranks == "no memory":
+        monkeypatch.setattr(workspaces, "has_free", lambda device, nbytes: False)
     graph = random_graph(1025, 5, directed)
     A = graph.to(backend)
     sources = list(range(0, 10 * k, 10))

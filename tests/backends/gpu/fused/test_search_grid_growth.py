@@ -89,3 +89,11 @@ def test_words_full_of_vertices_become_lists(place, monkeypatch, many, directed)
     assert isinstance(A, Matrix)
     ways, _ = proved(A)
     assert ways[:2] == ["pull", "push"]
+
+
+def test_a_small_dense_graph_is_pulled_from_a_part_of_its_edges_on(place):
+    """Neighbours of a root have a bit less than half of the edges, or a bit more."""
+    u, v = np.triu_indices(300, 1)
+    kept = np.random.default_rng(1).random(len(u)) < 0.45
+    A = undirected(u[kept], v[kept], 300).matrix(place)
+    assert {tuple(proved(A, source)[0][:2]) for source in range(4)} == {("push", "pull")}

@@ -1,4 +1,4 @@
-"""Fused searches whose long columns lie side by side, so that all blocks share their pull."""
+"""Fused searches whose blocks share the pull of long columns."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def pulls(monkeypatch):
 
 @pytest.fixture
 def shared(pulls, monkeypatch):
-    """Columns of more than 32 entries are shared, by parts of 8, in every graph."""
+    """Columns are shared in every graph, from few entries on."""
     set_limits(monkeypatch, spread_entries=0, spread=32)
 
 
@@ -113,10 +113,30 @@ def test_hubs_side_by_side(place, pulls, monkeypatch, hubs):
     assert shares(A)
 
 
-@pytest.mark.parametrize(("count", "n", "wanted"), [(4, 20, 0), (5, 20, 26), (5, 64, 0)])
+@pytest.mark.parametrize(("hubs", "parts"), [(1, 0), (3, 36), (33, 384)])
+def test_what_many_predecessors_leave_is_shared_once(place, pulls, monkeypatch, hubs, parts):
+    """A level looks in vain at hubs of 3,000 leaves, beyond the 16 and 128 of a warp by parts."""
+    set_limits(monkeypatch, spread_entries=0)
+    leaves, n = 3000, 3002 + hubs
+    u, v = np.repeat(np.arange(hubs), leaves), np.tile(hubs + np.arange(leaves), hubs)
+    u, v = np.r_[u, n - 2], np.r_[v, n - 1]
+    A = Matrix.from_coo(np.r_[u, v], np.r_[v, u], nrows=n, ncols=n, backend=place)
+    algorithms.bfs_levels(A, n - 1)
+    (space,) = (x for x in A.data.store.cache.values() if isinstance(x, search_grid.Workspace))
+    chunks = space.lists(False)["chunks_a"]
+    chunks[:] = blank = np.uint64(2**64 - 1)
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, n - 1)
+    check.check_levels(A, n - 1, levels)
+    vain = 2 * leaves * hubs
+    assert [row.edges for row in t.rows if row.method == "mxv"] == [vain + 1, vain]
+    assert np.count_nonzero(place.device.to_host(chunks) != blank) == parts
+
+
+@pytest.mark.parametrize(("count", "n", "wanted"), [(4, 20, 0), (5, 20, 46), (5, 64, 0)])
 def test_only_uneven_graphs_share(place, monkeypatch, count, n, wanted):
     """A few columns of 1,001 entries, beside columns of one: 1,024 side by side have 1/8 of all."""
-    set_limits(monkeypatch, spread_entries=5500, spread=1000)
+    set_limits(monkeypatch, spread_entries=5500, spread_share=8, spread=1000)
     each, n = np.arange(1001), 1024 * n
     rows, cols = np.r_[np.tile(5 + each, count), np.arange(n)], np.repeat(np.arange(count), 1001)
     A = Matrix.from_coo(

@@ -157,3 +157,46 @@ def test_values_that_are_no_counts(place, words, start):
             f(~x.S, replace=True) << semiring.plus_second(f @ M)
         found.append(x)
     assert same(*found)
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """Degrees are taken for even, so that large pushes add up into words, each by all blocks."""
+    set_limits(monkeypatch, solo=0, cluster_solo=0, cached=0)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize("directed", [False, True])
+def test_large_pushes_add_up_into_words(place, wide, monkeypatch, directed, alpha):
+    """With alpha 0 all frontiers are pushed but those in words."""
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: alpha)
+    monkeypatch.setattr(search_grid, "gamma_of", lambda *_: 1e30)
+    wide_pushes = 0
+    for n in SIZES:
+        rows, cols = edges(n, directed)
+        A, B = (Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=b) for b in (place, "cpu"))
+        for source in {0, n // 2, n - 1}:
+            with lagpu.trace() as t:
+                found = algorithms.count_shortest_paths(A, source)
+            assert same(found, algorithms.count_shortest_paths(B, source)), (n, source)
+            assert same(found, algorithms.count_shortest_paths(A, source))  # without a log
+            wide_pushes += sum("into words" in row.reason for row in t.rows)
+    assert wide_pushes
+
+
+def test_a_push_into_words_lists_no_clique(place, wide):
+    """Of a hub around which there are cliques, each vertex of which would have a chunk."""
+    count, size = 40, 40
+    u, v = np.triu_indices(size, 1)
+    inside = [(size * np.arange(count)[:, None] + end).ravel() for end in (u, v)]
+    hub, n = np.full(count * size, count * size), count * size + 1
+    u, v = np.r_[inside[0], hub], np.r_[inside[1], np.arange(count * size)]
+    A = Matrix.from_coo(np.r_[u, v], np.r_[v, u], nrows=n, ncols=n, backend=place)
+    algorithms.count_shortest_paths(A, 5)
+    (space,) = (x for x in A.data.store.cache.values() if isinstance(x, search_grid.Workspace))
+    chunks = space.lists(False)["chunks_a"]
+    chunks[:] = blank = np.uint64(2**64 - 1)
+    found = algorithms.count_shortest_paths(A, 5)
+    listed = np.count_nonzero(place.device.to_host(chunks) != blank)
+    assert listed < 3 * size  # the clique, twice in turns, and the hub
+    assert found.to_coo()[1].tolist() == [1.0] * n

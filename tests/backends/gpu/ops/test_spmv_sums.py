@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from limits import set_limits
 
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring
-from lagpu.backends.gpu.storage import workspaces
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.storage.workspaces import TILE, heads_of
 from lagpu.dtypes import lookup
 
@@ -49,10 +50,10 @@ def test_sums_of_all_entries(place, shape, values):
             assert found.to("cpu").isequal(wanted), (op, dtype)
 
 
-@pytest.mark.parametrize("cached", [0, workspaces.CACHED])
+@pytest.mark.parametrize("cached", [0, CUDA_LIMITS.cached])
 def test_values_are_read_by_ranks_or_where_they_are(place, cached, monkeypatch):
     """Of 1 byte each as well, whose room is made of words of 4."""
-    monkeypatch.setattr(workspaces, "CACHED", cached)
+    set_limits(monkeypatch, cached=cached)
     A, B = (columns(SHAPES["over warps"], on, BOOL, values=False) for on in (place, "cpu"))
     where = np.arange(A.nrows) % 3 > 0
     x, y = (Vector.from_dense(where, backend=on) for on in (place, "cpu"))

@@ -34,6 +34,7 @@
 #include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
+const bool kTwice = LG_SUM ? kMayBeWide : kShares;  // whether a turn may have a second part
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
@@ -219,12 +220,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       break;
     }
     const bool wide = listed && (LG_SUM || grows(*course, turn, active, unexplored, delta));
+    bool fresh = pushed && !listed;  // words that no pull has read
     if (listed && !returns &&
         (LG_RULE == kByEdges ? wide && active * alpha > unexplored
                              : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
       lists_to_words(s, now, barrier);
       listed = false;
+      fresh = true;
+    }
 #if LG_SUM
+    if (fresh) {
       s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
 #if LG_RANKS
       s.near.counts = s.near.copied && first_pull && !load_cg(&counts[n]);
@@ -232,8 +237,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       first_pull = false;
 #endif
       if (s.near.copied && !s.near.counts) copy_frontier(s);
-#endif
     }
+#endif
     // So many edges find a frontier that alpha is likely to pull, so its words are enough, and its
     // edges are not counted. All threads of a block write the same.
     course->makes = what_it_makes(listed && wide && active * gamma > unexplored, active, n);
@@ -258,44 +263,62 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
       if (LG_SPREAD) block->count = turn + 1;  // by each thread, for itself
       pull(s, depth, block, &tally, leave);
+#if LG_SUM || !LG_SPREAD
       if (LG_SPREAD) grid_sync(barrier);
       pull_deferred(s, depth, block, &tally, leave);
-      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
-                if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
-      s.words_turned = !s.words_turned;
+#endif
 #if LG_SUM
       s.near.copied = s.near.counts = false;
 #endif
     }
     if (!alone && looks_seldom(turn) && global_thread() == 0)
       look(stop, counter(s, turn + 1, kFound));
+    const bool pulls = !listed;
     if (listed) s.lists_turned = !s.lists_turned;
     pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;
     const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
-    if (warp_any(tally.found != 0)) {
-      tally.found = warp_reduce(tally.found, LgPlus());
-      tally.edges = warp_reduce(tally.edges, LgPlus());
-    }
-    if (lane_id() == 0) {
-      found_by[block_warp()] = tally.found;
-      edges_by[block_warp()] = tally.edges;
-    }
-    block_sync();
-    if (block_warp() == 0) {
-      const bool is_warp = lane_id() < block_warps();
-      const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
-      const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
-      if (lane_id() == 0 && found) {
-        atomic_add(counter(s, turn + 1, kFound), u64(found));
-        atomic_add(counter(s, turn + 1, kEdges), edges);
+    // Once more where a pull has left parts, or a push that adds up has found words.
+    for (bool again = false;; again = true) {
+#if LG_SPREAD && !LG_SUM
+      if (again) pull_parts(s, depth, now.parts, &tally);
+#elif LG_SUM
+      if (kMayBeWide && again)
+        discover_words(s, s.frontier(), depth + s.shift, i32(depth) + 1, &tally);
+#endif
+      LG_LOGGED(if (pulls) {
+        const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+        if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);
+      })
+      if (warp_any(tally.found != 0)) {
+        tally.found = warp_reduce(tally.found, LgPlus());
+        tally.edges = warp_reduce(tally.edges, LgPlus());
       }
+      if (lane_id() == 0) {
+        found_by[block_warp()] = tally.found;
+        edges_by[block_warp()] = tally.edges;
+      }
+      block_sync();
+      if (block_warp() == 0) {
+        const bool is_warp = lane_id() < block_warps();
+        const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
+        const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
+        if (lane_id() == 0 && found) {
+          atomic_add(counter(s, turn + 1, kFound), u64(found));
+          atomic_add(counter(s, turn + 1, kEdges), edges);
+        }
+      }
+      grid_sync(barrier);
+      if (!kTwice) break;
+      now = frontier_of(s, turn + 1);
+      if (again || !(LG_SUM ? pushed : pulls && now.parts)) break;
+      tally = Tally{0, 0};
     }
-    grid_sync(barrier);
+    if (pulls) s.words_turned = !s.words_turned;
     if (unassigned) discover_words(s, s.frontier(), depth + s.shift);
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
-    now = frontier_of(s, turn);
+    if (!kTwice) now = frontier_of(s, turn);  // above it would take registers
     LG_LOGGED(if (!alone && logs())
                   end_level(s, now.found,
                             s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))

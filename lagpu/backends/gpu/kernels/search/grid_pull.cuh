@@ -7,10 +7,11 @@
 const u32 kLook = 16;      // predecessors that a lane looks at alone
 const u32 kDeferred = 32;  // hubs that a block keeps for later
 const u32 kBatch = 4;      // predecessors at once
-#ifndef LG_SPREAD          // if not 0, all blocks share vertices of more predecessors than this
-#define LG_SPREAD 0
-#endif
-const u32 kLong = LG_SPREAD ? LG_SPREAD : kHub, kPart = LG_SPREAD / 4;
+const u32 kLong = LG_SPREAD ? LG_SPREAD : kHub;
+// Without sums these are what a warp with kMuch to look at has found in none of kVain predecessors:
+// the others are parts of kPart.
+const bool kShares = LG_SPREAD && !LG_SUM;
+const u32 kMuch = 2 * LG_SPREAD, kVain = LG_SPREAD / 16, kPart = LG_SPREAD / 8;
 
 #if !LG_SUM
 // Take the product of the first of those predecessors i[q] of vertex j that are `there`, at least
@@ -124,28 +125,41 @@ LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
 struct Shared {
   u32 words;  // taken by warps, beside the first two of each
   // Vertices whose many predecessors one warp would take long to look at: the whole block does.
-  i64 begin[kDeferred], end[kDeferred];
   i32 vertex[kDeferred];
   u32 count;           // if all blocks share them, the turn whose counter has their number
   LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
   u32 there;           // which of them
 };
 
+#if LG_SPREAD && !LG_SUM
+// Leave `rest` predecessors of the lanes' vertices to all blocks, in parts: (part << 32) | vertex
+// in chunks_a, which a pull does not use otherwise.
+LG_DEVICE void leave_parts(const Search& s, Shared* block, u32 rest, i32 j) {
+  const u32 mine = (rest + kPart - 1) / kPart;
+  if (!warp_any(mine != 0)) return;
+  const u32 upto = warp_scan(mine, LgPlus());
+  u32 to = 0;
+  if (lane_id() == LG_WARP - 1) to = u32(atomic_add(counter(s, block->count, kLevel), u64(upto)));
+  to = warp_shfl(to, LG_WARP - 1) + (upto - mine);
+  for (u32 work = warp_ballot(mine != 0); work; work &= work - 1) {
+    const u32 from = bit_ffs(work) - 1, first = warp_shfl(to, from), many = warp_shfl(mine, from);
+    const u32 vertex = u32(warp_shfl(j, from));
+    for (u32 k = lane_id(); k < many; k += LG_WARP) s.chunks_a[first + k] = u64(k) << 32 | vertex;
+  }
+}
+#else
 // Have the whole block look at a vertex of very many predecessors later; false if there is no room.
-LG_DEVICE bool put_off(const Search& s, Shared* block, i64 begin, i64 end, i32 j) {
-#if LG_SPREAD  // chunks_a, which a pull does not use otherwise, gets (part << 32) | vertex
-  const u32 parts = LG_SUM ? 1 : u32((end - begin + kPart - 1) / kPart);
-  const u64 to = atomic_add(counter(s, block->count, kLevel), u64(parts));
-  for (u32 k = 0; k < parts; ++k) s.chunks_a[to + k] = u64(k) << 32 | u32(j);
+LG_DEVICE bool put_off(const Search& s, Shared* block, i32 j) {
+#if LG_SPREAD  // all blocks share them, by chunks_a, which a pull does not use otherwise
+  s.chunks_a[atomic_add(counter(s, block->count, kLevel), u64(1))] = u32(j);
   return true;
 #endif
   const u32 at = atomic_add(&block->count, 1u);
   if (at >= kDeferred) return false;
-  block->begin[at] = begin;
-  block->end[at] = end;
   block->vertex[at] = j;
   return true;
 }
+#endif
 
 #if LG_SUM
 // What a pull that adds up loads of 32 vertices before it looks at them.
@@ -227,7 +241,7 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
                     LG_Z* sum, Tally* tally) {
   u32 count = wanted ? u32(now.end - now.begin) : 0;
   bool stays = count > kLong;
-  if (stays && put_off(s, block, i64(now.begin), i64(now.end), j)) {
+  if (stays && put_off(s, block, j)) {
     stays = false;
     count = 0;
   }
@@ -272,8 +286,13 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
   const u32 done = look(s, begin, count < kLook ? count : kLook, j, hit, sum);
   LG_LOGGED(tally->looked += done;)
   bool looks = !*hit && done < count;
-  if (looks && count - done > kLong && put_off(s, block, i64(begin) + done, i64(begin) + count, j))
-    looks = false;
+#if LG_SPREAD
+  const u32 some = looks ? count - done < kMuch ? count - done : kMuch : 0;
+  const bool much = warp_any(looks) && warp_reduce(some, LgPlus()) >= kMuch;
+#else
+  const bool much = false;
+  if (looks && count - done > kLong && put_off(s, block, j)) looks = false;
+#endif
   // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
     const u32 left = bit_popc(rest), width = left == 1 ? 32 : left == 2 ? 16 : 8;
@@ -281,7 +300,7 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
     for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
     const u32 from = mine ? bit_ffs(mine) - 1 : 0;
     const LG_PTR p = warp_shfl(begin + LG_PTR(done), from);
-    const u32 many = warp_shfl(count - done, from);
+    const u32 all = warp_shfl(count - done, from), many = much && all > kVain ? kVain : all;
     bool its_hit = false;
     LG_Z its_sum = LG_ADD::identity<LG_Z>();
     look_together(s, p, mine ? many : 0, warp_shfl(j, from), width, &its_hit, &its_sum, tally);
@@ -294,26 +313,32 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
     }
     for (u32 k = 32 / width; k && rest; --k) rest &= rest - 1;
   }
+#if LG_SPREAD
+  if (much)
+    leave_parts(s, block, looks && !*hit && count - done > kVain ? count - done - kVain : 0, j);
+#endif
 }
 #endif
 
 #if LG_SPREAD && !LG_SUM
-// Look at the vertices that all blocks have put off, after a barrier. Each warp has parts side by
-// side, and skips those of a vertex that another warp has found.
-template <class Leave>
-LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally, Leave) {
-  const u64 count = load_volatile(counter(s, block->count, kLevel));
-  const u64 each = (count + global_warps() - 1) / global_warps(), first = global_warp() * each;
-  for (u64 k = first; k < count && k < first + each; ++k) {
+// Look at the `count` parts that all blocks have left, after a barrier, but for those of a vertex
+// that another warp has found.
+LG_DEVICE void pull_parts(const Search& s, u32 depth, u32 count, Tally* tally) {
+  const u32 first = u32(block_warp() * grid_blocks() + block_index());
+  for (u32 k = first; k < count; k += u32(global_warps())) {
     const u64 part = load_cg(&s.chunks_a[k]);
     const i32 j = i32(u32(part));
     u32 *const next = &s.next()[j / 32], bit = 1u << (j % 32);
     if (warp_any((load_cg(next) & bit) != 0)) continue;
-    const LG_PTR p = load_ro(&s.in_ptr[j]) + LG_PTR(kLook + (part >> 32) * kPart);
+    const LG_PTR p = load_ro(&s.in_ptr[j]) + LG_PTR(kLook + kVain + (part >> 32) * kPart);
     const LG_PTR rest = load_ro(&s.in_ptr[j + 1]) - p;
+    const u32 all = rest < LG_PTR(kPart) ? u32(rest) : kPart, each = (kPart + 31) / 32;
+    const u32 from = lane_id() * each, left = from < all ? all - from : 0;
     bool hit = false;
     LG_Z sum = LG_ADD::identity<LG_Z>();
-    look_together(s, p, rest < kPart ? u32(rest) : kPart, j, LG_WARP, &hit, &sum, tally);
+    const u32 looked = look(s, p + LG_PTR(from), left < each ? left : each, j, &hit, &sum);
+    LG_LOGGED(tally->looked += looked;)
+    sum = first_of(&hit, sum, LG_WARP);
     if (!hit || lane_id() || atomic_or(next, bit) & bit) continue;
     atomic_or(&s.visited[j / 32], bit);
     settle(s, j, depth, sum);
@@ -332,8 +357,8 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
   for (u32 k = LG_SPREAD ? u32(block_index()) : 0; k < count;
        k += LG_SPREAD ? u32(grid_blocks()) : 1) {
     const i32 j = LG_SPREAD ? i32(u32(load_cg(&s.chunks_a[k]))) : block->vertex[k];
-    const i64 begin = LG_SPREAD ? i64(s.in_ptr[j]) : block->begin[k];
-    look_as_block(s, begin, LG_SPREAD ? i64(s.in_ptr[j + 1]) : block->end[k], j, block, tally);
+    look_as_block(s, i64(s.in_ptr[j]) + (LG_SUM ? 0 : kLook), i64(s.in_ptr[j + 1]), j, block,
+                  tally);
     if (block_warp() == 0) {
       const u32 there = block->there;
       bool found = there >> lane_id() & 1;

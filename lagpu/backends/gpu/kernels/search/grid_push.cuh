@@ -3,17 +3,22 @@
 #define LAGPU_SEARCH_GRID_PUSH_CUH
 #include "search/grid_state.cuh"
 
-// Whether a push of many edges finds words; where products add up it has no registers for both.
-const bool kMayBeWide = LG_RULE == kByEdges && !LG_SUM;
+#ifndef LG_WIDE  // with sums, 1: a push of many edges finds words, too
+#define LG_WIDE 0
+#endif
+
+// Whether a push of many edges finds words.
+const bool kMayBeWide = LG_RULE == kByEdges && (!LG_SUM || LG_WIDE);
 // Whether such a push may leave its assignments to `discover_words`: they have nothing of an edge.
-const bool kMayLeave =
-    kMayBeWide && !LG_KEEP && !LG_HAD && LG_X0 != kValue && LG_X1 != kValue && LG_X2 != kValue;
+const bool kMayLeave = kMayBeWide && !LG_SUM && !LG_KEEP && !LG_HAD && LG_X0 != kValue &&
+                       LG_X1 != kValue && LG_X2 != kValue;
 
 // What a push makes of the vertices that it finds: lists; words; or words alone, whose assignments
 // are still to be made.
 enum Makes : u32 { kMakesLists, kMakesWords, kUnassigned };
 
-// A push of more edges than such a part of all vertices leaves its assignments.
+// A push of more edges than such a part of all vertices leaves its assignments; with sums no other
+// finds words.
 const f32 kLeavesFrom = 8;
 
 // A part 1 / kManyLeft of all vertices is many to look for; a pull of fewer takes microseconds.
@@ -43,19 +48,43 @@ LG_DEVICE bool in_vain(u32 found, u32 left, i64 n, f32 delta) {
 // What a push of so many edges makes. Words of very many edges have several vertices each, whose
 // assignments lie side by side.
 LG_DEVICE u32 what_it_makes(bool wide, f32 edges, i64 n) {
+  if (LG_SUM) return kMayBeWide && wide && edges * kLeavesFrom > f32(n) ? kMakesWords : kMakesLists;
   if (!kMayBeWide || !wide) return kMakesLists;
   return kMayLeave && edges * kLeavesFrom > f32(n) ? kUnassigned : kMakesWords;
 }
 
 // Make the assignments that a push has left, of all vertices of its words. In the order of its
-// edges each would be a write to some line of memory.
-LG_DEVICE void discover_words(const Search& s, const u32* words, u32 depth) {
+// edges each would be a write to some line of memory. With sums they are visited only now, found in
+// level `at`.
+LG_DEVICE void discover_words(const Search& s, const u32* words, u32 depth, i32 at = 0,
+                              Tally* tally = nullptr) {
   each_tile(s.n, [&](i64 w, bool mine) {
     const u32 bits = mine ? load_cg(&words[w]) : 0;
+    if (LG_SUM && bits) s.visited[w] |= bits;
+    if (LG_SUM) tally->found += bit_popc(bits);
     each_word(bits, w, [&](u32 from, i64 v) {
-      if (warp_shfl(bits, from) >> lane_id() & 1) discover(s, i32(v), depth, LG_F(0));
+      if (!(warp_shfl(bits, from) >> lane_id() & 1)) return;
+      if (LG_SUM) s.found_in[v] = at;
+      discover(s, i32(v), depth, LG_F(0));
     });
   });
+}
+
+// With sums into words: add the products of edges to those of their ends that earlier levels have
+// not visited, and set their bits. No answer is waited for.
+template <u32 N>
+LG_DEVICE void add_into_words(const Search& s, const Batch<LG_PTR, N>& edges) {
+  i32 j[N];
+  u32 seen[N];
+  for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
+  for (u32 q = 0; q < N; ++q) seen[q] = load_cg(&s.visited[j[q] / 32]);
+  for (u32 q = 0; q < N; ++q) {
+    if (!(edges.there >> q & 1) || seen[q] >> (j[q] % 32) & 1) continue;
+    atomic_accumulate<LG_ADD, LG_F>(
+        &s.f_values[j[q]],
+        cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+    atomic_or(&s.frontier()[j[q] / 32], 1u << (j[q] % 32));
+  }
 }
 
 // Follows a lane's edges, each step for all of them before the next: a level's time is the length
@@ -73,6 +102,8 @@ struct Pusher {
 
   template <u32 N>
   LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
+    if constexpr (LG_SUM && kMayBeWide)
+      if (*makes != kMakesLists) return add_into_words(s, edges);
     Found<LG_PTR, N> found;
     i32(&j)[N] = found.vertex;
     u32 seen[N];
@@ -102,7 +133,7 @@ struct Pusher {
       won |= u32(LG_SUM ? before[q] == kOpen : !(seen[q] >> (j[q] % 32) & 1)) << q;
     if (!warp_any(won != 0)) return;
     found.there = won;
-    const bool to_words = kMayBeWide && *makes != kMakesLists;
+    const bool to_words = kMayBeWide && !LG_SUM && *makes != kMakesLists;
     if (!early && !to_words)
       for (u32 q = 0; q < N; ++q) {
         const i32 at = won >> q & 1 ? j[q] : 0;  // no load after a branch

@@ -47,7 +47,11 @@
 
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
 
-// Counters of a turn. kLevel is the depth that a block searching alone has reached.
+#ifndef LG_SPREAD  // if not 0, all blocks share vertices of many predecessors; see grid_pull.cuh
+#define LG_SPREAD 0
+#endif
+// Counters of a turn. kLevel is the depth that a block searching alone has reached, or the parts
+// that a pull has left.
 enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
 static_assert(kCounters <= kSearchCounters);
 
@@ -295,6 +299,7 @@ LG_DEVICE u32 left_to_find(const Search& s, bool symmetric, u32 targets, u64 sou
 struct Frontier {
   u32 found, num_small, num_chunks;
   u64 edges;  // frontier edges
+  u32 parts;  // that the pull before has left
   bool stops;
 };
 
@@ -304,7 +309,9 @@ LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
   const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
   const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
   const u64 edges = load_volatile(counter(s, turn, kEdges));
-  return {u32(found), u32(num_small), u32(num_chunks), edges, LG_STOPS && found >= kStops};
+  const u64 parts = LG_SPREAD && !LG_SUM ? load_volatile(counter(s, turn, kLevel)) : 0;
+  return {u32(found), u32(num_small), u32(num_chunks),
+          edges,      u32(parts),     LG_STOPS && found >= kStops};
 }
 
 #if LG_RANKS
