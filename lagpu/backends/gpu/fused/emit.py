@@ -223,7 +223,7 @@ def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
 
 def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:
     return (
-        *("const u32*", "const u32*", "const i32*", "const u32*", "i64", "i64", "i64"),
+        *("const u32*", "const u32*", "const i32*", "const u32*", "bool", "i64", "i64", "i64"),
         *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*"),
     )
 
@@ -236,14 +236,15 @@ def whole_sums(
     `form` and `rows` are the matrix by the columns of the outputs, and of the inputs, if they are
     there; `u` is the type of the product's vector, `parts` has room for a sum of each warp.
     """
-    heads = None if form is None else heads_of(form)
+    heads: Any = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
     if form is not None and heads is not None:
         ranks = ranked(form, rows, u.numpy.itemsize)
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
-    return (*(heads or (None,) * 4), *sizes, parts, ranks.idx, ranks.rank, room)
+    heads = heads or (None, None, None, None, np.False_)
+    return (*heads, *sizes, parts, ranks.idx, ranks.rank, room)
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:

@@ -13,6 +13,8 @@ from lagpu.dtypes import lookup
 SHAPES = {
     "one entry": [1],
     "short": [0, 1, 2, 3, 0, 4, 5, 0, 7, 8, 9] * 20,
+    "up to the longest for a lane": [0, 31, 32, 1, 4, 29] * 30,
+    "short beside one too long": [0, 1, 2, 3, 0, 4, 5, 0, 7, 8, 33] * 20,
     "a tile each": [TILE] * 30,
     "one off a tile": [TILE - 1, TILE + 1] * 15,
     "over warps": [2, 3000, 0, 1, 2999, 5],

@@ -1,12 +1,12 @@
 // Sums to which every entry of the matrix adds: w = A' (+.x) u without a mask, where u has an
 // entry for each row that A has one in.
 //
-// Each warp takes as many entries as any other, 4 in a row a lane, whatever columns they are of. A
-// bit for each entry says whether it begins a column, so lanes know what to add up and where sums
-// end; inside a long column each lane adds up by itself. The loads of a tile begin before the
-// products of the one before are added. A column that several warps have parts of is put together
-// after a barrier, in the order of the warps: a sum does not depend on the order of threads. Mul
-// takes no positions.
+// Where no column has more than kSmall entries, a lane takes columns. Elsewhere each warp takes as
+// many entries as any other, 4 in a row a lane, whatever columns they are of. A bit for each entry
+// says whether it begins a column, so lanes know what to add up and where sums end; inside a long
+// column each lane adds up by itself. The loads of a tile begin before the products of the one
+// before are added. A column that several warps have parts of is put together after a barrier, in
+// the order of the warps: a sum does not depend on the order of threads. Mul takes no positions.
 //
 // Source: segmented sums by Blelloch, Heroux and Zagha, CMU-CS-93-173.
 #ifndef LAGPU_SPMV_SUMS_CUH
@@ -22,6 +22,7 @@ struct Whole {
   const u32* before;  // how many are before each tile of kSumTile entries; in the end all
   const i32* column;  // the columns that have entries, rising
   const u32* there;   // presence bits of these
+  bool are_short;     // whether none has more than kSmall entries
   i64 nvals, n, nrows;
   typename S::Z* parts;        // room for a sum of each warp
   const typename S::IDX* idx;  // rows by the places where u's values are: ranks, if there are any
@@ -173,8 +174,56 @@ struct Summing {
   }
 };
 
-// All sums, and the presence words. The barrier is passed once, or twice where there are ranks;
-// what this writes is seen after another one.
+const u32 kSide = 2;               // columns side by side that a lane takes
+const u32 kLoaded = kSide * kRow;  // entries of these that it loads at once
+
+// The sums of short columns. All loads of a step come before the first sum; those past the end of a
+// column load what other lanes load too.
+template <class S, class W>
+LG_DEVICE void sum_columns(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
+  constexpr bool reads_u = S::flip ? S::MUL::reads_x : S::MUL::reads_y;
+  constexpr bool reads_a = S::flip ? S::MUL::reads_y : S::MUL::reads_x;
+  const i64 tile = kSide * LG_WARP;
+  for (i64 j = global_warp() * tile + lane_id(); j < n; j += global_warps() * tile) {
+    typename S::PTR begin[kSide];
+    u32 length[kSide], longest = 0;
+    Sum<S> sum[kSide];
+    for (u32 c = 0; c < kSide; ++c) {
+      const i64 k = j + c * LG_WARP;
+      begin[c] = load_ro(&a.ptr[k < n ? k : n]);
+      length[c] = u32(load_ro(&a.ptr[k < n ? k + 1 : n]) - begin[c]);
+    }
+    for (u32 c = 0; c < kSide; ++c) longest = length[c] > longest ? length[c] : longest;
+    for (u32 step = 0; step < longest; step += kRow) {
+      i64 at[kLoaded];
+      typename S::U x[kLoaded];
+      typename S::A y[kLoaded];
+      for (u32 q = 0; q < kLoaded; ++q) {
+        const u32 c = q / kRow, k = step + q % kRow;
+        at[q] = k < length[c] ? begin[c] + i64(k) : 0;
+        x[q] = u.iso;
+        y[q] = a.iso;
+      }
+      if constexpr (reads_a)
+        if (a.values)
+          for (u32 q = 0; q < kLoaded; ++q) y[q] = load_ro(&a.values[at[q]]);
+      if constexpr (reads_u) {
+        if (u.values) {
+          for (u32 q = 0; q < kLoaded; ++q) at[q] = load_ro(&a.idx[at[q]]);
+          for (u32 q = 0; q < kLoaded; ++q) x[q] = u.values[at[q]];
+        }
+      }
+      for (u32 q = 0; q < kLoaded; ++q)
+        if (step + q % kRow < length[q / kRow])
+          sum[q / kRow].add_product(multiply<S>(x, u.iso, y, a.iso, q, 0, 0, q, 0));
+    }
+    for (u32 c = 0; c < kSide; ++c)
+      if (sum[c].found) values[j + c * LG_WARP] = cast<W>(sum[c].value);
+  }
+}
+
+// All sums, and the presence words. The barrier is passed at most once, or twice where there are
+// ranks; what this writes is seen after another one.
 template <class S, class W>
 LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Sums<W>& w,
                        GridBarrier* barrier) {
@@ -187,6 +236,7 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
   }
   for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
     w.words[k] = all.there[k];
+  if (all.are_short) return sum_columns<S>(a, u, all.n, w.values);
   const i64 tiles = (all.nvals + kSumTile - 1) / kSumTile, warps = global_warps();
   const i64 warp = i64(block_warp()) * grid_blocks() + block_index();  // hubs go to all blocks
   const i64 last = tiles * (warp + 1) / warps;
