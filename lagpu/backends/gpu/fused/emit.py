@@ -46,6 +46,8 @@ class Run:
     numbers: Sequence[Any] = ()  # of a batch's statements
     tables: Any = None  # of a program on pieces, for each size's indices
     rooms: list[Array] | None = None  # what `room` returned in an earlier run of the program
+    most_shared: int = 0  # bytes of shared memory that a block may have for what is read often,
+    shared: int = 0  # and those that it needs
     _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
@@ -224,17 +226,18 @@ def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
 def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:
     return (
         *("const u32*", "const u32*", "const i32*", "const u32*", "bool", "i64", "i64", "i64"),
-        *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*"),
+        *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*", "u32"),
     )
 
 
 def whole_sums(
-    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array
+    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array, run: Run
 ) -> tuple[Any, ...]:
     """Return the arguments of a ``MaybeWhole``, whose pointers are null if there is no such form.
 
     `form` and `rows` are the matrix by the columns of the outputs, and of the inputs, if they are
-    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp.
+    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp. `run`
+    notes the shared memory for values by rank.
     """
     heads: Any = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
@@ -243,8 +246,12 @@ def whole_sums(
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
+    near = 0
+    if form is not None and room is not None and not heads.are_short:
+        near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
+        run.shared = max(run.shared, near * u.numpy.itemsize)
     heads = heads or (None, None, None, None, np.False_)
-    return (*heads, *sizes, parts, ranks.idx, ranks.rank, room)
+    return (*heads, *sizes, parts, ranks.idx, ranks.rank, room, np.uint32(near))
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
@@ -868,7 +875,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         given += [*columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
         if warps:
             parts = run.room(run.blocks * warps, product.result.numpy)
-            given += whole_sums(incoming, outgoing, u, parts)
+            given += whole_sums(incoming, outgoing, u, parts, run)
         given.append(np.uint64(A.nvals))
         if not (warps or incoming is None or outgoing is None):  # the other form may come later
             A.kernels[_on_forms, product] = given

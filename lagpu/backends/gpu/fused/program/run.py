@@ -180,7 +180,10 @@ class GeneratedLoop(KernelLoop):
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
+        run.most_shared = min(self.device.limits.near_bytes, self.device.dynamic_shared_bytes)
         given = arguments.of(run)
+        if run.shared:
+            grid = self.device.max_cooperative_blocks(kernel, block, run.shared)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         counters = counters_of(self.device, num_counters)
         times = NO_LIMIT if self._until.times is None else self._until.times
@@ -188,7 +191,7 @@ class GeneratedLoop(KernelLoop):
             x.changes()
         launch = functools.partial(
             self.device.launch, kernel, grid * block, *given, block=block, cooperative=True,
-            times=times, counters=counters, barrier=barrier,
+            shared=run.shared, times=times, counters=counters, barrier=barrier,
             stop=self.device.stop[0] if self.stops else None,
             **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip

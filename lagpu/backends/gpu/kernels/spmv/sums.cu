@@ -24,7 +24,7 @@ extern "C" __global__ void spmv_csc_sums(
   typedef Chosen S;
   sum_all<S>(Columns<S>{col_ptr, row_idx, values, a_iso}, Operand<S>{nullptr, u_values, u_iso},
              Whole<S>{heads, before, column, there, are_short, nvals, n, nrows, parts, row_idx,
-                      rank, by_rank},
+                      rank, by_rank, 0},
              Sums<LG_W>{w_words, w_values}, barrier);
   Tallied tally{};
   if (global_thread() == 0) tally = {nw, u64(nvals), frontier_edges};

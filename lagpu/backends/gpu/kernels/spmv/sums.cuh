@@ -27,7 +27,8 @@ struct Whole {
   typename S::Z* parts;        // room for a sum of each warp
   const typename S::IDX* idx;  // rows by the places where u's values are: ranks, if there are any
   const i32* rank;
-  typename S::U* by_rank;  // room for u's values by ranks
+  typename S::U* by_rank;  // room for u's values by ranks,
+  u32 near;                // and how many of the first ones shared memory holds
 };
 
 template <class X>
@@ -110,9 +111,19 @@ struct Summing {
     A y[kRow];
     for (u32 q = 0; q < kRow; ++q) x[q] = u.iso;
     for (u32 q = 0; q < kRow; ++q) y[q] = a.iso;
-    if constexpr (reads_u)
+    if constexpr (reads_u) {
+      // Lanes whose values are near load one far value together: no load waits for a branch.
+      LG_DYNAMIC_SHARED(const U, near);
+      const typename S::IDX size = all.near;
       if (u.values)
-        for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q]];
+        for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q] < size ? size : i[q]];
+      if (u.values && size) {
+        for (u32 q = 0; q < kRow; ++q) {
+          const U value = near[i[q] < size ? i[q] : 0];
+          if (i[q] < size) x[q] = value;
+        }
+      }
+    }
     if constexpr (reads_a)
       if (a.values) load_row<whole>(a.values, p + lane_id() * kRow, all.nvals, y);
     if (more) load_tile(p + kSumTile);  // which overlaps with the loads of this tile
@@ -233,6 +244,9 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
       if (has_entry(u.words, i)) all.by_rank[load_ro(&all.rank[i])] = u.values[i];
     u.values = all.by_rank;
     grid_sync(barrier);
+    LG_DYNAMIC_SHARED(typename S::U, near);
+    for (u32 k = block_thread(); k < all.near; k += block_threads()) near[k] = u.values[k];
+    block_sync();
   }
   for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
     w.words[k] = all.there[k];
