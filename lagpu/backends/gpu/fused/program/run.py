@@ -180,7 +180,7 @@ class GeneratedLoop(KernelLoop):
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
-        run.most_shared = min(self.device.limits.near_bytes, self.device.dynamic_shared_bytes)
+        run.most_shared = min(self.device.limits.ranked_bytes, self.device.dynamic_shared_bytes)
         given = arguments.of(run)
         if run.shared:
             grid = self.device.max_cooperative_blocks(kernel, block, run.shared)

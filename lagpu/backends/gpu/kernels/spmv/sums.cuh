@@ -188,46 +188,66 @@ struct Summing {
 const u32 kSide = 2;               // columns side by side that a lane takes
 const u32 kLoaded = kSide * kRow;  // entries of these that it loads at once
 
-// The sums of short columns. All loads of a step come before the first sum; those past the end of a
-// column load what other lanes load too.
-template <class S, class W>
-LG_DEVICE void sum_columns(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
-  constexpr bool reads_u = S::flip ? S::MUL::reads_x : S::MUL::reads_y;
-  constexpr bool reads_a = S::flip ? S::MUL::reads_y : S::MUL::reads_x;
-  const i64 tile = kSide * LG_WARP;
-  for (i64 j = global_warp() * tile + lane_id(); j < n; j += global_warps() * tile) {
-    typename S::PTR begin[kSide];
-    u32 length[kSide], longest = 0;
-    Sum<S> sum[kSide];
+// Short columns that a lane takes together. Past the end a lane loads what others load too.
+template <class S>
+struct Short {
+  typename S::PTR begin[kSide];
+  u32 length[kSide];
+
+  LG_DEVICE Short(const Columns<S>& a, i64 j, i64 n) {
     for (u32 c = 0; c < kSide; ++c) {
       const i64 k = j + c * LG_WARP;
       begin[c] = load_ro(&a.ptr[k < n ? k : n]);
       length[c] = u32(load_ro(&a.ptr[k < n ? k + 1 : n]) - begin[c]);
     }
-    for (u32 c = 0; c < kSide; ++c) longest = length[c] > longest ? length[c] : longest;
-    for (u32 step = 0; step < longest; step += kRow) {
-      i64 at[kLoaded];
+  }
+  LG_DEVICE bool has(u32 step, u32 q) const { return step + q % kRow < length[q / kRow]; }
+  LG_DEVICE i64 place(u32 step, u32 q) const {
+    const i64 at = begin[q / kRow] + i64(step + q % kRow);  // not in a branch
+    return has(step, q) ? at : 0;
+  }
+};
+
+// The sums of short columns. The rows of a step are loaded before the products of the one before
+// are added, and a tile's columns before those of the one before: so only values are waited for.
+template <class S, class W>
+LG_DEVICE void sum_columns(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
+  constexpr bool reads_u = S::flip ? S::MUL::reads_x : S::MUL::reads_y;
+  constexpr bool reads_a = S::flip ? S::MUL::reads_y : S::MUL::reads_x;
+  const i64 tile = kSide * LG_WARP, stride = global_warps() * tile;
+  i64 j = global_warp() * tile + lane_id();
+  Short<S> now(a, j, n), next(a, j + stride, n);
+  typename S::IDX i[kLoaded];
+  const auto load_rows = [&](const Short<S>& of, u32 step) {
+    if (reads_u && u.values)
+      for (u32 q = 0; q < kLoaded; ++q) i[q] = load_ro(&a.idx[of.place(step, q)]);
+  };
+  load_rows(now, 0);
+  for (; j < n; j += stride) {
+    u32 longest = 0;
+    for (u32 c = 0; c < kSide; ++c) longest = now.length[c] > longest ? now.length[c] : longest;
+    Sum<S> sum[kSide];
+    for (u32 step = 0; step < longest || step == 0; step += kRow) {
       typename S::U x[kLoaded];
       typename S::A y[kLoaded];
-      for (u32 q = 0; q < kLoaded; ++q) {
-        const u32 c = q / kRow, k = step + q % kRow;
-        at[q] = k < length[c] ? begin[c] + i64(k) : 0;
-        x[q] = u.iso;
-        y[q] = a.iso;
+      for (u32 q = 0; q < kLoaded; ++q) x[q] = u.iso, y[q] = a.iso;
+      if (reads_u && u.values)
+        for (u32 q = 0; q < kLoaded; ++q) x[q] = u.values[i[q]];
+      if (reads_a && a.values)
+        for (u32 q = 0; q < kLoaded; ++q) y[q] = load_ro(&a.values[now.place(step, q)]);
+      const bool last = step + kRow >= longest;
+      Short<S> of = now;
+      for (u32 c = 0; c < kSide; ++c) {
+        of.begin[c] = last ? next.begin[c] : of.begin[c];
+        of.length[c] = last ? next.length[c] : of.length[c];
       }
-      if constexpr (reads_a)
-        if (a.values)
-          for (u32 q = 0; q < kLoaded; ++q) y[q] = load_ro(&a.values[at[q]]);
-      if constexpr (reads_u) {
-        if (u.values) {
-          for (u32 q = 0; q < kLoaded; ++q) at[q] = load_ro(&a.idx[at[q]]);
-          for (u32 q = 0; q < kLoaded; ++q) x[q] = u.values[at[q]];
-        }
-      }
+      load_rows(of, last ? 0 : step + kRow);
       for (u32 q = 0; q < kLoaded; ++q)
-        if (step + q % kRow < length[q / kRow])
+        if (now.has(step, q))
           sum[q / kRow].add_product(multiply<S>(x, u.iso, y, a.iso, q, 0, 0, q, 0));
     }
+    now = next;
+    next = Short<S>(a, j + 2 * stride, n);
     for (u32 c = 0; c < kSide; ++c)
       if (sum[c].found) values[j + c * LG_WARP] = cast<W>(sum[c].value);
   }
