@@ -548,7 +548,8 @@ class Statement(NamedTuple):
 
     def _parts(self, kind: type) -> list[Any]:
         field: str = type(self.operation).refers  # type: ignore[union-attr]
-        return list(parts_in(getattr(self.operation, field), kind)) if field else []
+        operand = getattr(self.operation, field) if field else None
+        return [*parts_in(operand, kind)] if isinstance(operand, tuple) else []
 
     @property
     def may_delete(self) -> bool:

@@ -504,7 +504,6 @@ def pagerank(
         raise errors.InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter", 0)
     enough = -1.0 if tol is None else min(n * _tolerance(tol, "pagerank"), MOST)
-    ones = Vector.from_scalar(1, n, FP64, like=A, name="ones")
     jumps = _distribution(A, personalization, "personalization", 1 - alpha)
     if dangling is False:
         sent = Vector.from_scalar(0, n, FP64, like=A, name="sent")
@@ -514,17 +513,16 @@ def pagerank(
         sent = _distribution(A, dangling, "dangling", alpha)
     ranks = _distribution(A, nstart, "nstart")
     ranks.name = "ranks"
-    out, left, new = (Vector(FP64, n, like=A) for _ in range(3))
-    add_up, follow = (
-        (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
-    )
-    out << add_up(A @ ones)
-    if weight and not A.dtype.is_bool and _is_extreme(out):
+    rate, left, new = (Vector(FP64, n, like=A) for _ in range(3))
+    add_up = semiring.plus_first if weight else semiring.plus_pair
+    follow = semiring.plus_times if weight else semiring.plus_first
+    rate << add_up(A @ jumps)  # the values of `jumps` do not count
+    if weight and not A.dtype.is_bool and _is_extreme(rate):
         A = _with_largest_1(A)
-        out << add_up(A @ ones)
+        rate << add_up(A @ jumps)
     if weight:
-        out << out.select("valuegt", 0)
-    rate = out.apply("truediv", left=alpha).new()
+        rate << rate.select("valuegt", 0)
+    rate << rate.apply("truediv", left=alpha)
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
     close = Scalar(BOOL, False, name="close")
     new << ranks.ewise_mult(rate, binary.times)

@@ -66,6 +66,7 @@ class Limits(NamedTuple):
     placed: int | None = None
     cached: int = 200_000  #: Bytes of L1 for the words of vertices of high degree.
     near_bytes: int = 128 * 1024  #: Shared memory for the frontier's bits in a pull that adds up.
+    ranked_bytes: int = 192 * 1024  #: The same for the values of high rank in a full sum.
     #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
     relaxed_edges: int = 16384
     lasts: int = 1 << 16  #: A search of more vertices may last.
@@ -85,7 +86,8 @@ CUDA_LIMITS = Limits()
 SIM_LIMITS = Limits(
     loop_block=256, row_block=64, order_block=64, search_block=256, wide_search_block=224,
     long_search_block=256, peers_block=64, cluster_solo=24, few=8, placed=40,
-    near_bytes=16, relaxed_edges=64, lasts=1 << 14, lasting=1 << 18, lasts_by_entries=True,
+    near_bytes=16, ranked_bytes=16, relaxed_edges=64, lasts=1 << 14, lasting=1 << 18,
+    lasts_by_entries=True,
 )  # fmt: skip
 
 

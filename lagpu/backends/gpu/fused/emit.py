@@ -46,6 +46,8 @@ class Run:
     numbers: Sequence[Any] = ()  # of a batch's statements
     tables: Any = None  # of a program on pieces, for each size's indices
     rooms: list[Array] | None = None  # what `room` returned in an earlier run of the program
+    most_shared: int = 0  # bytes of shared memory that a block may have for what is read often,
+    shared: int = 0  # and those that it needs
     _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
@@ -223,27 +225,33 @@ def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
 
 def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:
     return (
-        *("const u32*", "const u32*", "const i32*", "const u32*", "i64", "i64", "i64"),
-        *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*"),
+        *("const u32*", "const u32*", "const i32*", "const u32*", "bool", "i64", "i64", "i64"),
+        *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*", "u32"),
     )
 
 
 def whole_sums(
-    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array
+    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array, run: Run
 ) -> tuple[Any, ...]:
     """Return the arguments of a ``MaybeWhole``, whose pointers are null if there is no such form.
 
     `form` and `rows` are the matrix by the columns of the outputs, and of the inputs, if they are
-    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp.
+    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp. `run`
+    notes the shared memory for values by rank.
     """
-    heads = None if form is None else heads_of(form)
+    heads: Any = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
     if form is not None and heads is not None:
-        ranks = ranked(form, rows, u.numpy.itemsize)
+        ranks = ranks if heads.are_short else ranked(form, rows, u.numpy.itemsize)
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
-    return (*(heads or (None,) * 4), *sizes, parts, ranks.idx, ranks.rank, room)
+    near = 0
+    if form is not None and room is not None:
+        near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
+        run.shared = max(run.shared, near * u.numpy.itemsize)
+    heads = heads or (None, None, None, None, np.False_)
+    return (*heads, *sizes, parts, ranks.idx, ranks.rank, room, np.uint32(near))
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
@@ -565,6 +573,9 @@ class Operand(NamedTuple):
     number: str
     dtype: DType
     held: str = ""
+    #: Of a product that a pass may add up where columns are short: its struct, columns and vector,
+    #: and the presence words of the result.
+    short: tuple[str, ...] = ()
 
 
 class Logged(NamedTuple):
@@ -632,6 +643,7 @@ class Operands:
         given = statements, until.unchanged, self.size_of, self.most_held
         self._sizes_held = set() if traced else sizes_to_hold(*given)
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
+        self._moved: dict[int, str] = {}  # lines that move a vector's values back, by `id`
 
     def new_counters(self, count: int) -> int:
         """Return the number of the first of so many more counters of an iteration."""
@@ -706,7 +718,17 @@ class Operands:
         """Return the lines after the loop, which store what it writes in registers."""
         held = [x for x in self._written if id(x) in self._registers]
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
-        return [*stores, *self.scalars.after(), *self._notifying()]
+        return [*self._moved.values(), *stores, *self.scalars.after(), *self._notifying()]
+
+    def spare(self, x: VectorStore) -> str:
+        """Return the name of other room for a written vector's values, with which a pass swaps."""
+        name, kind, n = self.params.vector(x), x.dtype.ctype, self.params.size(x.size)
+        if id(x) not in self._moved:
+            self.before.append(f"{kind}* const {name}_own = {name}_values;")
+            self._moved[id(x)] = (
+                f"move_back({n}, {name}_words, {name}_values, {name}_own, barrier);"
+            )
+        return self.params.room(kind, x.size, x.dtype.numpy)
 
     def more_params(self) -> list[str]:
         """Return the kernel's last parameters: those of the notification."""
@@ -795,6 +817,8 @@ class Operands:
         lists, incoming, outgoing, whole = (
             f"{{{', '.join(part)}}}" for part in (made[:3], made[4:8], made[8:12], made[12:-1])
         )
+        if adds_all and type(self) is Operands and not (self.once or self.traced):
+            result = result._replace(short=(spec, incoming, f"{{{x}}}", made[15]))
         whole = f"MaybeWhole<{spec}>{{{whole}}}" if adds_all else f"NoWhole<{spec}>{{}}"
         pulls = f"const bool pulls{first} = " if self.traced else ""
         lines += [
@@ -867,7 +891,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         given += [*columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
         if warps:
             parts = run.room(run.blocks * warps, product.result.numpy)
-            given += whole_sums(incoming, outgoing, u, parts)
+            given += whole_sums(incoming, outgoing, u, parts, run)
         given.append(np.uint64(A.nvals))
         if not (warps or incoming is None or outgoing is None):  # the other form may come later
             A.kernels[_on_forms, product] = given

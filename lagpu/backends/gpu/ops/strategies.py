@@ -188,8 +188,8 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     launch = device.prepare(
         run, threads, cooperative=True, **given, nrows=form.shape[0],
         heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
+        are_short=heads.are_short, nw=len(heads.column), frontier_edges=edges,
         parts=xp.empty(threads // 32, job.product.result.numpy), rank=ranks.rank, by_rank=by_rank,
-        nw=len(heads.column), frontier_edges=edges,
         barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
     return ProductLaunch(launch)

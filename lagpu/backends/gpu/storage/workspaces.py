@@ -364,6 +364,7 @@ class Heads(NamedTuple):
     before: Array  #: array of u32: how many do before each tile of entries; in the end all.
     column: Array  #: array of i32: the columns that have entries.
     there: Array  #: array of u32: presence bits of these.
+    are_short: np.bool_  #: Whether no column has more than ``kSmall`` entries.
 
 
 def heads_of(form: stores.CscMatrix) -> Heads | None:
@@ -404,4 +405,5 @@ def _heads(form: stores.CscMatrix) -> Heads:
         kernel("elementwise/forms.cu", "list_heads", **types), max(n, tiles + 1),
         n, form.nvals, tiles, TILE, ptr, there, upto, column, before,
     )  # fmt: skip
-    return Heads(bits, before, column, there)
+    are_short = np.bool_(not count_parts(device, ptr, SMALL, CHUNK))
+    return Heads(bits, before, column, there, are_short)

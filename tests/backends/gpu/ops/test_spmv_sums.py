@@ -14,6 +14,8 @@ from lagpu.dtypes import lookup
 SHAPES = {
     "one entry": [1],
     "short": [0, 1, 2, 3, 0, 4, 5, 0, 7, 8, 9] * 20,
+    "up to the longest for a lane": [0, 31, 32, 1, 4, 29] * 30,
+    "short beside one too long": [0, 1, 2, 3, 0, 4, 5, 0, 7, 8, 33] * 20,
     "a tile each": [TILE] * 30,
     "one off a tile": [TILE - 1, TILE + 1] * 15,
     "over warps": [2, 3000, 0, 1, 2999, 5],
@@ -138,10 +140,12 @@ def repeated(A, x, times):
 
 
 @pytest.mark.parametrize("dtype", ["FP32", "INT64"])
-@pytest.mark.parametrize("gaps", [False, True])
-def test_a_loop_sums_all_entries_and_then_some(place, dtype, gaps):
-    """Its vector is full at first; then it lacks the columns without entries, if there are any."""
-    lengths = SHAPES["short"] if gaps else [3] * 300
+@pytest.mark.parametrize("lengths", [SHAPES["short"], [3] * 300, [40] * 300])
+def test_a_loop_sums_all_entries_and_then_some(place, dtype, lengths):
+    """Its vector is full at first; then it lacks the columns without entries, if there are any.
+
+    Where columns are long, shared memory holds some of its values (on sim two numbers or four).
+    """
     n, kind = len(lengths), lookup(dtype)
     rng = np.random.default_rng(n)
     rows = np.concatenate([np.sort(rng.permutation(n)[:k]) for k in lengths])
@@ -151,6 +155,32 @@ def test_a_loop_sums_all_entries_and_then_some(place, dtype, gaps):
     assert place.last_loop.startswith("generated loop")
     assert "heads" in A.data.csc().cache
     assert found.to("cpu").isequal(wanted)
+
+
+def replaced(A, x, y, times):
+    for _ in loop(times=times):
+        x << semiring.plus_times(x @ A)
+        x(accum=binary.plus) << y
+        y << x.apply("times", right=2)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize(("n", "longest"), [(1, 1), (33, 7), (64, 32), (700, 9)])
+def test_a_pass_adds_up_short_columns_and_replaces_their_vector(place, n, longest, times):
+    """Its values are elsewhere after each pass, and where they belong in the end."""
+    rng = np.random.default_rng(n)
+    lengths = rng.integers(0, longest + 1, n)
+    rows = np.concatenate([np.sort(rng.permutation(n)[:k]) for k in lengths])
+    cols = np.repeat(np.arange(n), lengths)
+    values = rng.integers(1, 9, len(rows)).astype(np.int64)
+    found = []
+    for on in (place, "cpu"):
+        A = Matrix.from_coo(rows, cols, values, INT64, nrows=n, ncols=n, backend=on)
+        x, y = full(n, on, INT64), full(n, on, INT64)
+        replaced(A, x, y, times)
+        found.append((x.to("cpu"), y.to("cpu")))
+    assert found[0][0].isequal(found[1][0])
+    assert found[0][1].isequal(found[1][1])
 
 
 def sides(A, x, w, times):

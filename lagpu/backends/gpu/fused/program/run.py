@@ -164,9 +164,10 @@ class GeneratedLoop(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: what is written, and each product's sums."""
+        """See `FusedLoop`: what is written, and each product's sums and room for its vector."""
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
+            + bytes_of(s.operation.operand.size, s.operation.operand.dtype)
             for s in self.statements
             if isinstance(s.operation, emit.PRODUCTS)
         )
@@ -180,7 +181,10 @@ class GeneratedLoop(KernelLoop):
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
+        run.most_shared = min(self.device.limits.ranked_bytes, self.device.dynamic_shared_bytes)
         given = arguments.of(run)
+        if run.shared:
+            grid = self.device.max_cooperative_blocks(kernel, block, run.shared)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         counters = counters_of(self.device, num_counters)
         times = NO_LIMIT if self._until.times is None else self._until.times
@@ -188,7 +192,7 @@ class GeneratedLoop(KernelLoop):
             x.changes()
         launch = functools.partial(
             self.device.launch, kernel, grid * block, *given, block=block, cooperative=True,
-            times=times, counters=counters, barrier=barrier,
+            shared=run.shared, times=times, counters=counters, barrier=barrier,
             stop=self.device.stop[0] if self.stops else None,
             **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip

@@ -6,8 +6,9 @@
 //   spmv_csc_sums:   any products, one cooperative launch
 //   spmv_csc_equal:  equal products p, which add up to the length of the column times p
 //
-// A and w as in spmv/pull.cu; heads, before, column and there as in spmv/sums.cuh; row_idx has
-// ranks if there are any. u_words, m_words and complement are not read. counts[0] += nw, counts[1]
+// A and w as in spmv/pull.cu; heads, before, column, there and are_short as in spmv/sums.cuh;
+// row_idx has ranks if there are any. u_words, m_words and complement are not read. counts[0] +=
+// nw, counts[1]
 // += frontier_edges, *edges += nvals unless it is null.
 #include "spmv/sums.cuh"
 
@@ -17,12 +18,13 @@ extern "C" __global__ void spmv_csc_sums(
     const u32* __restrict__ u_words, const LG_U* __restrict__ u_values, LG_U u_iso,
     const u32* __restrict__ m_words, bool complement, const u32* __restrict__ heads,
     const u32* __restrict__ before, const i32* __restrict__ column, const u32* __restrict__ there,
-    LG_Z* parts, const i32* __restrict__ rank, LG_U* by_rank, u64 nw, u64 frontier_edges,
-    u32* w_words, LG_W* __restrict__ w_values, u64* counts, u64* notification, u64 serial,
-    u64* edges, GridBarrier* barrier) {
+    bool are_short, LG_Z* parts, const i32* __restrict__ rank, LG_U* by_rank, u64 nw,
+    u64 frontier_edges, u32* w_words, LG_W* __restrict__ w_values, u64* counts, u64* notification,
+    u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   sum_all<S>(Columns<S>{col_ptr, row_idx, values, a_iso}, Operand<S>{nullptr, u_values, u_iso},
-             Whole<S>{heads, before, column, there, nvals, n, nrows, parts, row_idx, rank, by_rank},
+             Whole<S>{heads, before, column, there, are_short, nvals, n, nrows, parts, row_idx,
+                      rank, by_rank, 0},
              Sums<LG_W>{w_words, w_values}, barrier);
   Tallied tally{};
   if (global_thread() == 0) tally = {nw, u64(nvals), frontier_edges};

@@ -1,12 +1,12 @@
 // Sums to which every entry of the matrix adds: w = A' (+.x) u without a mask, where u has an
 // entry for each row that A has one in.
 //
-// Each warp takes as many entries as any other, 4 in a row a lane, whatever columns they are of. A
-// bit for each entry says whether it begins a column, so lanes know what to add up and where sums
-// end; inside a long column each lane adds up by itself. The loads of a tile begin before the
-// products of the one before are added. A column that several warps have parts of is put together
-// after a barrier, in the order of the warps: a sum does not depend on the order of threads. Mul
-// takes no positions.
+// Where no column has more than kSmall entries, a lane takes columns. Elsewhere each warp takes as
+// many entries as any other, 4 in a row a lane, whatever columns they are of. A bit for each entry
+// says whether it begins a column, so lanes know what to add up and where sums end; inside a long
+// column each lane adds up by itself. The loads of a tile begin before the products of the one
+// before are added. A column that several warps have parts of is put together after a barrier, in
+// the order of the warps: a sum does not depend on the order of threads. Mul takes no positions.
 //
 // Source: segmented sums by Blelloch, Heroux and Zagha, CMU-CS-93-173.
 #ifndef LAGPU_SPMV_SUMS_CUH
@@ -22,11 +22,13 @@ struct Whole {
   const u32* before;  // how many are before each tile of kSumTile entries; in the end all
   const i32* column;  // the columns that have entries, rising
   const u32* there;   // presence bits of these
+  bool are_short;     // whether none has more than kSmall entries
   i64 nvals, n, nrows;
   typename S::Z* parts;        // room for a sum of each warp
   const typename S::IDX* idx;  // rows by the places where u's values are: ranks, if there are any
   const i32* rank;
-  typename S::U* by_rank;  // room for u's values by ranks
+  typename S::U* by_rank;  // room for u's values by ranks,
+  u32 near;                // and how many of the first ones shared memory holds
 };
 
 template <class X>
@@ -109,9 +111,19 @@ struct Summing {
     A y[kRow];
     for (u32 q = 0; q < kRow; ++q) x[q] = u.iso;
     for (u32 q = 0; q < kRow; ++q) y[q] = a.iso;
-    if constexpr (reads_u)
+    if constexpr (reads_u) {
+      // Lanes whose values are near load one far value together: no load waits for a branch.
+      LG_DYNAMIC_SHARED(const U, near);
+      const typename S::IDX size = all.near;
       if (u.values)
-        for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q]];
+        for (u32 q = 0; q < kRow; ++q) x[q] = u.values[i[q] < size ? size : i[q]];
+      if (u.values && size) {
+        for (u32 q = 0; q < kRow; ++q) {
+          const U value = near[i[q] < size ? i[q] : 0];
+          if (i[q] < size) x[q] = value;
+        }
+      }
+    }
     if constexpr (reads_a)
       if (a.values) load_row<whole>(a.values, p + lane_id() * kRow, all.nvals, y);
     if (more) load_tile(p + kSumTile);  // which overlaps with the loads of this tile
@@ -173,8 +185,61 @@ struct Summing {
   }
 };
 
-// All sums, and the presence words. The barrier is passed once, or twice where there are ranks;
-// what this writes is seen after another one.
+// Add up the short columns j[] of the entries x[] that are there, if they have entries. All loads
+// of a step come before its first sum; past the end of a column a lane loads what others load too.
+template <class S, u32 count, class Z>
+LG_DEVICE void sum_short(const Columns<S>& a, const Operand<S>& u, const i64 (&j)[count],
+                         Entry<Z> (&x)[count]) {
+  constexpr bool reads_u = S::flip ? S::MUL::reads_x : S::MUL::reads_y;
+  constexpr bool reads_a = S::flip ? S::MUL::reads_y : S::MUL::reads_x;
+  typename S::PTR begin[count];
+  u32 length[count], longest = 0;
+  Sum<S> sum[count];
+  for (u32 c = 0; c < count; ++c) {
+    begin[c] = load_ro(&a.ptr[x[c].there ? j[c] : 0]);
+    length[c] = x[c].there ? u32(load_ro(&a.ptr[j[c] + 1]) - begin[c]) : 0;
+  }
+  for (u32 c = 0; c < count; ++c) longest = length[c] > longest ? length[c] : longest;
+  for (u32 step = 0; step < longest; step += kRow) {
+    typename S::PTR at[count * kRow];
+    typename S::U value[count * kRow];
+    typename S::A y[count * kRow];
+    for (u32 q = 0; q < count * kRow; ++q) {
+      const u32 k = step + q % kRow;
+      const auto p = typename S::PTR(u64(begin[q / kRow]) + k);  // not in a branch
+      at[q] = k < length[q / kRow] ? p : 0;
+      value[q] = u.iso;
+      y[q] = a.iso;
+    }
+    if (reads_a && a.values)
+      for (u32 q = 0; q < count * kRow; ++q) y[q] = load_ro(&a.values[at[q]]);
+    if (reads_u && u.values) {
+      typename S::IDX row[count * kRow];
+      for (u32 q = 0; q < count * kRow; ++q) row[q] = load_ro(&a.idx[at[q]]);
+      for (u32 q = 0; q < count * kRow; ++q) value[q] = u.values[row[q]];
+    }
+    for (u32 q = 0; q < count * kRow; ++q)
+      if (step + q % kRow < length[q / kRow])
+        sum[q / kRow].add_product(multiply<S>(value, u.iso, y, a.iso, q, 0, 0, q, 0));
+  }
+  for (u32 c = 0; c < count; ++c) x[c] = {sum[c].found, cast<Z>(sum[c].value)};
+}
+
+// Short columns, each lane two at a time.
+template <class S, class W>
+LG_DEVICE void sum_all_short(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
+  const i64 tile = 2 * LG_WARP;
+  for (i64 k = global_warp() * tile + lane_id(); k < n; k += global_warps() * tile) {
+    const i64 j[2] = {k, k + LG_WARP};
+    Entry<W> x[2] = {{true, W(0)}, {j[1] < n, W(0)}};
+    sum_short(a, u, j, x);
+    for (u32 c = 0; c < 2; ++c)
+      if (x[c].there) values[j[c]] = x[c].value;
+  }
+}
+
+// All sums, and the presence words. The barrier is passed at most once, or twice where there are
+// ranks; what this writes is seen after another one.
 template <class S, class W>
 LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Sums<W>& w,
                        GridBarrier* barrier) {
@@ -184,9 +249,13 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
       if (has_entry(u.words, i)) all.by_rank[load_ro(&all.rank[i])] = u.values[i];
     u.values = all.by_rank;
     grid_sync(barrier);
+    LG_DYNAMIC_SHARED(typename S::U, near);
+    for (u32 k = block_thread(); k < all.near; k += block_threads()) near[k] = u.values[k];
+    block_sync();
   }
   for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
     w.words[k] = all.there[k];
+  if (all.are_short) return sum_all_short(a, u, all.n, w.values);
   const i64 tiles = (all.nvals + kSumTile - 1) / kSumTile, warps = global_warps();
   const i64 warp = i64(block_warp()) * grid_blocks() + block_index();  // hubs go to all blocks
   const i64 last = tiles * (warp + 1) / warps;
