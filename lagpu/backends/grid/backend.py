@@ -302,8 +302,8 @@ class GridBackend:
         if self.pieces.are_one:
             self._execute_whole(statement)
             return
-        if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = program.plan_program(self.pieces, [statement], ops.Until(times=1), "")
+        if statements.reads_indices(operation) and not self.pieces.watch:
+            loop = self.plan_loop([statement], ops.Until(times=1))
             if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
