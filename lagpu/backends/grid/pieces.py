@@ -156,11 +156,6 @@ class Pieces:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
 
-    @property
-    def fuse(self) -> bool:
-        """Whether other loops than searches may be one kernel: pieces of one column, all here."""
-        return self.one_kernel and self.engine.alone and self.grid[1] == 1
-
     def lock(self) -> AbstractContextManager[Any]:
         """Return the lock of all places; a forked process replaces theirs, so none is kept."""
         return self._locked[0].lock if len(self._locked) == 1 else self._locks
@@ -764,30 +759,20 @@ def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> Dev
     return found
 
 
-def numbered_in_whole(pieces: Pieces, A: GridHandle, k: int) -> MatrixHandle:
-    """Return a part's entries in a matrix of the shape of all; see `in_part`."""
-    form: CscMatrix = A.parts[k].csc()
-    with form.device.alone():
-        lengths = form.device.xp.zeros(A.shape[1], np.int64)
-        columns = columns_of(pieces, A, form.device, pieces.engine.local[k])
-        lengths[columns] = form.device.xp.diff(form.col_ptr)
-        return _of_lengths(form, lengths)
-
-
-def in_part(pieces: Pieces, A: GridHandle, k: int, made: MatrixHandle) -> MatrixHandle:
-    """Return such a matrix with the columns of the part alone."""
-    form: CscMatrix = made.csc()
-    with form.device.alone():
-        columns = columns_of(pieces, A, form.device, pieces.engine.local[k])
-        return _of_lengths(form, form.device.xp.diff(form.col_ptr)[columns])
-
-
-def _of_lengths(A: CscMatrix, lengths: DeviceArray) -> MatrixHandle:
-    """Return the entries of a matrix in columns of other lengths."""
-    xp = A.device.xp
-    col_ptr, shape = xp.zeros(len(lengths) + 1, np.int64), (A.shape[0], len(lengths))
-    col_ptr[1:] = xp.cumsum(lengths)
-    made = CscMatrix(A.device, A.dtype, shape, col_ptr, A.row_idx, A.values, A.iso)
+def by_own_columns(pieces: Pieces, A: GridHandle, k: int, form: CscMatrix) -> MatrixHandle:
+    """Return a part's entries in a matrix of the shape of all, or, given that, in a part."""
+    device, xp, n = form.device, form.device.xp, A.shape[1]
+    with device.alone():
+        columns = columns_of(pieces, A, device, pieces.engine.local[k])
+        lengths = xp.diff(form.col_ptr)
+        if form.shape[1] == n:
+            lengths = lengths[columns]
+        else:
+            of_part, lengths = lengths, xp.zeros(n, np.int64)
+            lengths[columns] = of_part
+        col_ptr, shape = xp.zeros(len(lengths) + 1, np.int64), (A.shape[0], len(lengths))
+        col_ptr[1:] = xp.cumsum(lengths)
+        made = CscMatrix(device, form.dtype, shape, col_ptr, form.row_idx, form.values, form.iso)
     return MatrixHandle(made)
 
 

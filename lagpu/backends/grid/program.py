@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from lagpu import operations as ops
-from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
-from lagpu.backends.gpu.fused.program.run import why_not_generated
+from lagpu.backends.gpu.fused.program.run import next_masks, why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values
 from lagpu.backends.gpu.fused.sweep import PieceSweep
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
@@ -60,7 +61,9 @@ def plan_program(
         why, own = f"no sweep: {lacking}", turns[:2]
         if any(s.out is x for s in statements for x in (*own, turns.levels.vector)):
             return Rejection(lacking)
-        statements = [*turns.levels.masks(turns.here, turns.above), *statements]
+        like = turns.levels.vector
+        empty = functools.partial(pieces.empty, like.dtype, like.shape)
+        statements += next_masks(turns, empty)
         turns = Until(times=turns.levels.deepest)
     lacking = next(filter(None, map(_why_no_vectors, statements)), "")
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
@@ -164,24 +167,6 @@ class GridLevels:
             for level, part in zip(self.parts, made.parts, strict=True)
         ]
         return made
-
-    def masks(self, here: Handle, above: Handle) -> Iterator[Statement]:
-        """Yield the statements that make the masks of an iteration, level after level."""
-        dtype = self.vector.dtype
-        level = ops.ScalarValue(dtype, dtype.numpy.type(self.deepest))
-        at = ops.ScalarRef(level, dtype, "level", level.get)
-        yield from self._of(here, at)
-        one = ops.Constant(dtype.numpy.type(1))
-        yield Statement(level, Descriptor(accum=binary.minus), one, dtype)
-        yield from self._of(above, at)
-
-    def _of(self, mask: Handle, level: Any) -> Iterator[Statement]:
-        """Yield the statements that make the mask of a level."""
-        x = self.vector
-        select = ops.Select(x, indexunary.valueeq, level)
-        yield Statement(mask, Descriptor(), select, x.dtype)
-        one = ops.BoundOperator(unary.one, BOOL, BOOL)
-        yield Statement(mask, Descriptor(), ops.Apply(mask, one), BOOL)
 
 
 class GridProgram:

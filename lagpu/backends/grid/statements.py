@@ -16,12 +16,11 @@ from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import (
     Entries,
     Pieces,
+    by_own_columns,
     computed,
     entries_of,
     from_entries,
-    in_part,
     may_gather,
-    numbered_in_whole,
     on_host,
 )
 from lagpu.backends.grid.systems import on_one_piece, policies_with_systems, system_of
@@ -187,9 +186,9 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
     by, found = pieces.layout(x.shape), list[Operation]()
     if may_gather(pieces, x) and by.dims[1].rises:
         for k, _, place in pieces:
-            wide = op._replace(operand=numbered_in_whole(pieces, x, k))
-            made = computed(place, wide, s.dtype, x.shape)
-            found.append(ops.Assign(in_part(pieces, x, k, made)))
+            wide = op._replace(operand=by_own_columns(pieces, x, k, x.parts[k].csc()))
+            made: Any = computed(place, wide, s.dtype, x.shape)
+            found.append(ops.Assign(by_own_columns(pieces, x, k, made.csc())))
         return found
     for k, p, place in pieces:  # the operator gets global indices, so the part gets them too
         entries = by.indexed(p, entries_of(place, x.parts[k], len(x.shape)))
