@@ -158,7 +158,7 @@ class GridLevels:
         self._pieces, self.vector = pieces, x
         self.parts: list[Any] = [place.levels(x.parts[k]) for k, _, place in pieces]
         self.deepest = max(part.deepest for part in self.parts)
-        self.lowest = min((part.lowest for part in self.parts if part.deepest >= 0), default=0)
+        self.lowest = min((part.lowest for part in self.parts if len(part.order)), default=0)
 
     def cut(self, d: int) -> GridHandle:
         made = self._pieces.empty(BOOL, self.vector.shape)

@@ -434,3 +434,5 @@ def test_levels_are_cut_on_the_pieces(grid):
     assert depth == 0
     assert place.levels(levels.data).deepest == 16
     assert place.levels(Vector(INT32, 9, backend=place).data).deepest == -1
+    negative = place.levels(Vector.from_coo([1], [-1], INT32, size=9, backend=place).data)
+    assert (negative.lowest, negative.deepest) == (-1, -1)
