@@ -255,8 +255,8 @@ def sums(
     """Return so many sums over sources, full vectors of FP64.
 
     ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy. Sub-cluster c
-    of C has ``sources[c::C]``; their sums are added in their order, so the result is the same on
-    every run.
+    of C has ``sources[c::C]`` of those in an order where sources without edges are last. Their sums
+    are added in order, so the result is the same on every run.
     """
     pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
     split = A.backend.capabilities.clusters
@@ -283,13 +283,15 @@ def sums(
     if clusters is None:
         return added(A, sources)
     shared: Clusters = clusters
+    first = A.reduce_rowwise("any").new()[sources].new().to_coo()[0]
+    ordered = [sources[k] for k in first] + np.delete(sources, first).tolist()
 
     def copy(k: int) -> Matrix:
         made = shared.copy(A.data, k)
         return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
 
     def part(k: int, copied: Matrix) -> list[Any]:
-        found = added(copied, sources[shared.numbers[k] :: shared.count])
+        found = added(copied, ordered[shared.numbers[k] :: shared.count])
         if not shared.add_up:
             return [x.to_dense() for x in found]
         for x in found:

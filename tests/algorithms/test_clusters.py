@@ -58,6 +58,21 @@ def test_each_has_sources_of_its_own(grid, pieces, made):
     assert made == ([] if size == 6 else [(6 // size, size)] * 3)
 
 
+def test_sources_without_edges_are_shared_out_last(monkeypatch):
+    """Of four sources two have edges; each sub-cluster gets one of these."""
+    edges, chosen = both_ways([(0, 1), (1, 2), (2, 3)]), []
+    batches = betweenness.batches
+    monkeypatch.setattr(
+        betweenness,
+        "batches",
+        lambda A, mine, batch: chosen.append(mine) or batches(A, mine, batch),
+    )
+    A, B = (matrix(8, edges, x) for x in (cpu_grid(2), "cpu"))
+    found, wanted = (betweenness_centrality(x, sources=[1, 7, 2, 5]).to_dense() for x in (A, B))
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert chosen == [[1, 7], [2, 5], [1, 7, 2, 5]]
+
+
 def test_fewer_sources_than_sub_clusters():
     A, B = graph(cpu_grid(4)), graph("cpu")
     for k in (1, 3):

@@ -19,7 +19,7 @@ from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
-from lagpu.backends.grid.search import GridLoop, plan_loop, search_again, searches
+from lagpu.backends.grid.search import GridLoop, fuse, plan_loop, search_again, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter
@@ -302,8 +302,8 @@ class GridBackend:
         if self.pieces.are_one:
             self._execute_whole(statement)
             return
-        if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
-            loop = program.plan_program(self.pieces, [statement], ops.Until(times=1), "")
+        if statements.reads_indices(operation) and not self.pieces.watch:
+            loop = self.plan_loop([statement], ops.Until(times=1))
             if isinstance(loop, program.GridProgram):
                 return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
@@ -372,7 +372,7 @@ class GridBackend:
         why = f"no search: {found.why}"
         if named:
             return Rejection(why)
-        if not self.pieces.fuse:
+        if not fuse(self.pieces):
             other = "other loops are kernels on one column of pieces of one process"
             return Rejection(f"{why}; {other}")
         loop = program.plan_program(self.pieces, body, turns, why)
@@ -384,7 +384,7 @@ class GridBackend:
         self, A: GridHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
         """See `Backend`: 1 if one kernel searches all pieces; a power of two, or all sources."""
-        if self.pieces.fuse:
+        if fuse(self.pieces):
             return 1
         nvals = self.pieces.nvals(A)
         return sparse_batch_size(self.free_bytes(), A.shape[0], nvals, sources, levels)
@@ -548,7 +548,7 @@ class GridBackend:
 
     def levels(self, x: GridHandle) -> program.GridLevels | None:
         """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
-        may = len(x.shape) == 1 and self.pieces.fuse
+        may = len(x.shape) == 1 and fuse(self.pieces)
         return program.GridLevels(self.pieces, x) if may else None
 
     def is_symmetric(self, A: GridHandle) -> bool:

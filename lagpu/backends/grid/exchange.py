@@ -25,6 +25,8 @@ from lagpu.backends.grid.pieces import (
     entries_of,
     from_entries,
     joined,
+    may_gather,
+    on_one_device,
 )
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL, INT64, DType
@@ -146,6 +148,8 @@ def spread(
     `what` is the operation, for `OutOfMemory`: if the host has no room for a matrix. `form` is that
     of positions, one of `FORMS`.
     """
+    if transposed and may_gather(pieces, x):
+        x, transposed = pieces.transpose(x), False
     own = pieces.layout(x.shape)
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
     is_whole = pieces.engine.size == 1 and not transposed and own.dims[dim].whole
@@ -155,6 +159,8 @@ def spread(
         found = collected(pieces, x, need, numbered is not None)
         if found is not None:
             return found
+        if need.by.whole and numbered is None and len(x.shape) == 2 and may_gather(pieces, x):
+            return _at_homes(pieces, need, lambda k, at, part: on_one_device(pieces, x, at, False))
     if len(x.shape) == 2:
         handles = len({(id(place), need.part[p]) for _, p, place in pieces})
         count = pieces.nvals(x) * handles * pieces.engine.beside // need.by.pieces

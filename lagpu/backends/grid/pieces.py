@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid import partition
@@ -155,11 +156,6 @@ class Pieces:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
 
-    @property
-    def fuse(self) -> bool:
-        """Whether other loops than searches may be one kernel: pieces of one column, all here."""
-        return self.one_kernel and self.engine.alone and self.grid[1] == 1
-
     def lock(self) -> AbstractContextManager[Any]:
         """Return the lock of all places; a forked process replaces theirs, so none is kept."""
         return self._locked[0].lock if len(self._locked) == 1 else self._locks
@@ -267,8 +263,7 @@ class Pieces:
         others = sum(n in x.shape for x in self._alive if x is not A)
         if self.engine.sum([others if k == 0 else 0 for k, _, _place in self]):
             return A
-        # Between devices an entry is a key of 32 bits for its row and 32 for its column.
-        if self.engine.alone and self.engine.between_devices and n < 2**31:
+        if self.engine.alone and self.engine.between_devices and n < _IN_KEYS:
             ranks = order_by_degree(A.parts, self.layout(A.shape))
             by = partition.layout(A.shape, self.grid, (ranks, ranks))
             made = self.handle(redistributed(self, A, by), A.dtype, A.shape)
@@ -306,8 +301,13 @@ class Pieces:
             return A
         if A.transpose is not None:
             return A.transpose
-        given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
-        made = self.sent(given, A.dtype, A.shape[::-1])
+        shape = A.shape[::-1]
+        if self.engine.alone and self.engine.between_devices and max(shape) < _IN_KEYS:
+            parts = redistributed(self, A, self.layout(shape), transposed=True)
+            made = self.handle(parts, A.dtype, shape)
+        else:
+            given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
+            made = self.sent(given, A.dtype, shape)
         self.change(lambda: setattr(A, "transpose", made))
         return made
 
@@ -454,7 +454,9 @@ def order_by_columns(*at: Array) -> Array:
     return order
 
 
-# ---- Redistribute a matrix in the order of its vertices' degrees, from device to device
+# ---- Redistribute a matrix from device to device: its transpose, or in the order of degrees
+_IN_KEYS = 2**31  # an entry is a key: 32 bits for its row, and 32 for its column
+DeviceArray = Any
 DeviceArrays = tuple[Any, ...]
 _CHUNK = 1 << 24  # entries at a time
 _BYTES_IN_CHUNK = 80  # of an entry of these
@@ -487,13 +489,15 @@ def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
         return Ranks(device.to_host(keys))
 
 
-def redistributed(pieces: Pieces, A: GridHandle, after: Layout) -> list[Handle]:
+def redistributed(
+    pieces: Pieces, A: GridHandle, after: Layout, transposed: bool = False
+) -> list[Handle]:
     """Return the parts of a matrix by another layout; all are on devices of this process."""
     forms: list[CscMatrix] = [part.csc() for part in A.parts]
     before = pieces.layout(A.shape)
     numbers = {form.iso for form in forms if form.nvals}
     iso: Any = numbers.pop() if len(numbers) == 1 else None  # the one value of all entries
-    given = [_keys(form, before, after, p, iso is None) for p, form in enumerate(forms)]
+    given = [_keys(form, before, after, p, iso is None, transposed) for p, form in enumerate(forms)]
     received = pieces.engine.exchange(given, on_devices=True)
     given.clear()
     made = []
@@ -521,7 +525,7 @@ def _entries(A: CscMatrix, by: Layout, piece: int) -> Iterator[tuple[slice, Devi
 
 
 def _keys(
-    A: CscMatrix, before: Layout, after: Layout, piece: int, valued: bool
+    A: CscMatrix, before: Layout, after: Layout, piece: int, valued: bool, transposed: bool
 ) -> dict[int, DeviceArrays]:
     """Return, for each piece, the keys of its entries: column and row by position; and values."""
     device, xp = A.device, A.device.xp
@@ -532,6 +536,7 @@ def _keys(
         device.require(_BYTES_PER_ENTRY * A.nvals + _BYTES_IN_CHUNK * chunk, "redistributed")
         there = after.on(device)
         for at, indices in _entries(A, before.on(device), piece):
+            indices = indices[::-1] if transposed else indices
             owner, (i, j) = there.owner(*indices), there.position(*indices)
             arrays = [j << 32 | i]
             if valued:
@@ -739,8 +744,7 @@ def _by_column(lists: list[Arrays], shape: Shape) -> tuple[Array, Array]:
 # ---- A copy of a graph's pattern on one device, made of the parts on all devices of this process.
 #
 # Where rows are not cut a part has whole columns, so each part's row indices are copied from
-# device to device, some at a time, and written where their columns are; only the numbers of the
-# columns pass through the host.
+# device to device, some at a time, and written where their columns are.
 def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     """Whether the parts of a matrix have whole columns, all on devices of this process."""
     engine = pieces.engine
@@ -748,11 +752,35 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     return here and pieces.layout(A.shape).dims[0].whole
 
 
+def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> DeviceArray:
+    """Return the columns of a piece's part, on a device."""
+    by = pieces.layout(A.shape).on(device).dims[1]
+    found: DeviceArray = by.index(piece, device.xp.arange(by.count(piece)))
+    return found
+
+
+def by_own_columns(pieces: Pieces, A: GridHandle, k: int, form: CscMatrix) -> MatrixHandle:
+    """Return a part's entries in a matrix of the shape of all, or, given that, in a part."""
+    device, xp, n = form.device, form.device.xp, A.shape[1]
+    with device.alone():
+        columns = columns_of(pieces, A, device, pieces.engine.local[k])
+        lengths = xp.diff(form.col_ptr)
+        if form.shape[1] == n:
+            lengths = lengths[columns]
+        else:
+            of_part, lengths = lengths, xp.zeros(n, np.int64)
+            lengths[columns] = of_part
+        col_ptr, shape = xp.zeros(len(lengths) + 1, np.int64), (A.shape[0], len(lengths))
+        col_ptr[1:] = xp.cumsum(lengths)
+        made = CscMatrix(device, form.dtype, shape, col_ptr, form.row_idx, form.values, form.iso)
+    return MatrixHandle(made)
+
+
 def on_one_device(
     pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
 ) -> MatrixHandle:
     """Return a matrix that `may_gather` allows on one device, or its pattern; it takes no lock."""
-    device, by = home.device, pieces.layout(A.shape).dims[1]
+    device = home.device
     parts: list[CscMatrix] = [part.csc() for part in A.parts]
     m, n = A.shape
     nvals = sum(part.nvals for part in parts)
@@ -764,7 +792,7 @@ def on_one_device(
         width += 0 if pattern or iso else A.dtype.numpy.itemsize
         at_once = 24 * min(_BLOCK, nvals)
         device.require(nvals * width + 32 * n + at_once, "grid: a copy of the graph")
-        columns = [device.from_host(by.own(p)) for p in pieces.engine.local]
+        columns = [columns_of(pieces, A, device, p) for p in pieces.engine.local]
         offsets = [device.fetched(part.col_ptr, part.device).astype(np.int64) for part in parts]
         col_ptr = xp.zeros(n + 1, np.int64)
         for own, ptr in zip(columns, offsets, strict=True):

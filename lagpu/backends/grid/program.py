@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from lagpu import operations as ops
-from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
-from lagpu.backends.gpu.fused.program.run import why_not_generated
+from lagpu.backends.gpu.fused.program.run import next_masks, why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values
+from lagpu.backends.gpu.fused.sweep import PieceSweep
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -22,13 +23,20 @@ from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
 from lagpu.backends.grid.search import num_slots, renumbered, slots_of
-from lagpu.backends.grid.statements import reduce
-from lagpu.backends.match import distinct, holds, match_relaxation, match_search
+from lagpu.backends.match import (
+    SweepBody,
+    distinct,
+    holds,
+    match_relaxation,
+    match_search,
+    match_sweep,
+)
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
 
 Array = Any
+Part = PieceProgram | PieceSweep
 Numbered = tuple[Numbering, list[tuple[Array | None, Array | None]]]
 _WINDOW = "program of pieces"  # its place in a part's cache
 _COPY = -1  # of a whole matrix, among the copies of sub-clusters
@@ -45,10 +53,17 @@ def plan_program(
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):
             return Rejection("the levels of a sweep are a matrix")
-        why, own = "the body is a sweep", turns[:2]
-        if any(s.out is x for s in statements for x in own):
-            return Rejection("the body writes a mask of the sweep")
-        statements = [*turns.levels.masks(turns.here, turns.above), *statements]
+        lacking = next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
+        swept = GridSweep(pieces, statements, turns)
+        lacking = lacking or next(filter(None, map(swept.why_not, range(len(pieces.places)))), "")
+        if not lacking:
+            return swept
+        why, own = f"no sweep: {lacking}", turns[:2]
+        if any(s.out is x for s in statements for x in (*own, turns.levels.vector)):
+            return Rejection(lacking)
+        like = turns.levels.vector
+        empty = functools.partial(pieces.empty, like.dtype, like.shape)
+        statements += next_masks(turns, empty)
         turns = Until(times=turns.levels.deepest)
     lacking = next(filter(None, map(_why_no_vectors, statements)), "")
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
@@ -140,37 +155,18 @@ class GridLevels:
     """The entries of an integer vector of a grid, by value; see `lagpu.operations.Levels`."""
 
     def __init__(self, pieces: Pieces, x: GridHandle) -> None:
-        self._pieces, self._levels = pieces, x
-        ends = (reduce(pieces, ops.Reduce(x, m)) for m in (monoid.min, monoid.max))
-        lowest, deepest = (None if end is None else int(end) for end in ends)
-        self.lowest, self.deepest = (0, -1) if lowest is None else (lowest, deepest or 0)
+        self._pieces, self.vector = pieces, x
+        self.parts: list[Any] = [place.levels(x.parts[k]) for k, _, place in pieces]
+        self.deepest = max(part.deepest for part in self.parts)
+        self.lowest = min((part.lowest for part in self.parts if len(part.order)), default=0)
 
     def cut(self, d: int) -> GridHandle:
-        made = self._pieces.empty(BOOL, self._levels.shape)
-        at = self._levels.dtype.numpy.type(d)
-        for k, _, place in self._pieces:
-            parts = {id(made): made.parts[k], id(self._levels): self._levels.parts[k]}
-            for s in itertools.islice(self._of(made, at), 1 if d else 2):  # d itself is true
-                place.execute(ops.moved(s, parts))
+        made = self._pieces.empty(BOOL, self.vector.shape)
+        made.parts = [
+            level.cut(d) if d <= level.deepest else part
+            for level, part in zip(self.parts, made.parts, strict=True)
+        ]
         return made
-
-    def masks(self, here: Handle, above: Handle) -> Iterator[Statement]:
-        """Yield the statements that make the masks of an iteration, level after level."""
-        dtype = self._levels.dtype
-        level = ops.ScalarValue(dtype, dtype.numpy.type(self.deepest))
-        at = ops.ScalarRef(level, dtype, "level", level.get)
-        yield from self._of(here, at)
-        one = ops.Constant(dtype.numpy.type(1))
-        yield Statement(level, Descriptor(accum=binary.minus), one, dtype)
-        yield from self._of(above, at)
-
-    def _of(self, mask: Handle, level: Any) -> Iterator[Statement]:
-        """Yield the statements that make the mask of a level."""
-        x = self._levels
-        select = ops.Select(x, indexunary.valueeq, level)
-        yield Statement(mask, Descriptor(), select, x.dtype)
-        one = ops.BoundOperator(unary.one, BOOL, BOOL)
-        yield Statement(mask, Descriptor(), ops.Apply(mask, one), BOOL)
 
 
 class GridProgram:
@@ -208,7 +204,7 @@ class GridProgram:
         held = {id(x): whole(pieces, x, "loop") for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
         shared = [numbering for numbering, _ in numberings.values()]
-        programs, made = [], []
+        programs, made = list[Part](), []
         for k, _, place in pieces:
             with place.device.alone():
                 parts = {id(x): held.get(id(x), x.parts)[k] for x in self._vectors}
@@ -218,13 +214,22 @@ class GridProgram:
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
                 local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
                 until = self._until.on(parts)
-                programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
+                programs.append(self._part(k, local, until, shared, sizes))
         self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
         programs[0].ran()
 
+    def _part(
+        self, k: int, local: ops.Statements, until: Until,
+        shared: Sequence[Numbering], sizes: Mapping[int, int],
+    ) -> Part:  # fmt: skip
+        return PieceProgram(local, until, len(self._pieces.places), shared, sizes)
+
     def _run(
-        self, programs: Sequence[PieceProgram], tables: Sequence[Any], sizes: Sequence[int]
+        self,
+        programs: Sequence[PieceProgram | PieceSweep],
+        tables: Sequence[Any],
+        sizes: Sequence[int],
     ) -> None:
         pieces = self._pieces
         written = []
@@ -308,6 +313,35 @@ class GridProgram:
             windows = pieces.engine.windows(nbytes, devices)
             peers = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
         return peers
+
+
+class GridSweep(GridProgram):
+    """A sweep over a vector, as one kernel on each device; see `PieceSweep`."""
+
+    name = PieceSweep.name
+
+    def __init__(self, pieces: Pieces, statements: ops.Statements, turns: Sweep) -> None:
+        super().__init__(pieces, statements, Until(), "the levels are a vector", turns[:2])
+        self._levels: Any = turns.levels
+
+    def why_not(self, k: int) -> str:
+        """Return why a local piece has no sweep, or an empty string."""
+        parts = {id(x): x.parts[k] for x in self._vectors}
+        found = self._body(k, [ops.moved(s, parts) for s in self.statements])
+        return found.why if isinstance(found, Rejection) else ""
+
+    def _body(self, k: int, local: ops.Statements) -> SweepBody | Rejection:
+        return match_sweep(local, *(mask.parts[k] for mask in self._own))
+
+    def _part(
+        self, k: int, local: ops.Statements, until: Until,
+        shared: Sequence[Numbering], sizes: Mapping[int, int],
+    ) -> PieceSweep:  # fmt: skip
+        body, masks, levels = self._body(k, local), [x.parts[k] for x in self._own], self._levels
+        assert not isinstance(body, Rejection)
+        return PieceSweep(
+            body, masks, levels.parts[k], levels.deepest, len(self._pieces.places), shared[0]
+        )
 
 
 def _vectors_of(

@@ -418,11 +418,9 @@ def searches(pieces: Pieces) -> bool:
 
 def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
     """Return the search that runs a loop on all pieces as one kernel, or why there is none."""
-    if not pieces.one_kernel:
-        why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
-        if why:
-            return Rejection(why)
-        pieces.one_kernel = True  # neither places nor links change
+    why = _why_apart(pieces)
+    if why:
+        return Rejection(why)
     if isinstance(turns, Sweep) or turns.empty is None:
         return Rejection("the loop has no frontier")
     if len(turns.empty.shape) > 1:
@@ -458,7 +456,21 @@ def search_again(pieces: Pieces, body: Any, turns: Any) -> GridLoop | None:
     return loop if loop.known else None
 
 
+def fuse(pieces: Pieces) -> bool:
+    """Whether other loops than searches may be one kernel: pieces of one column, all here."""
+    return pieces.engine.alone and pieces.grid[1] == 1 and not _why_apart(pieces)
+
+
 def _why_apart(pieces: Pieces) -> str:
+    """Return why no kernel runs on all places, or an empty string."""
+    if pieces.one_kernel:  # neither places nor links change
+        return ""
+    why = _why_no_kernels(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
+    pieces.one_kernel = not why
+    return why
+
+
+def _why_no_kernels(pieces: Pieces) -> str:
     kinds = {place.name for place in pieces.places if not isinstance(place, GpuBackend)}
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"

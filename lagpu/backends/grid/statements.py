@@ -13,7 +13,16 @@ from lagpu.algebra.operators import IndexUnaryOp, Semiring
 from lagpu.algebra.tables import binary
 from lagpu.backends.grid.exchange import FORMS, folded, spread, whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
-from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
+from lagpu.backends.grid.pieces import (
+    Entries,
+    Pieces,
+    by_own_columns,
+    computed,
+    entries_of,
+    from_entries,
+    may_gather,
+    on_host,
+)
 from lagpu.backends.grid.systems import on_one_piece, policies_with_systems, system_of
 from lagpu.backends.policies import require_policy
 from lagpu.dtypes import BOOL, INT64, DType
@@ -175,6 +184,12 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
     if not reads_indices(op):
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
+    if may_gather(pieces, x) and by.dims[1].rises:
+        for k, _, place in pieces:
+            wide = op._replace(operand=by_own_columns(pieces, x, k, x.parts[k].csc()))
+            made: Any = computed(place, wide, s.dtype, x.shape)
+            found.append(ops.Assign(by_own_columns(pieces, x, k, made.csc())))
+        return found
     for k, p, place in pieces:  # the operator gets global indices, so the part gets them too
         entries = by.indexed(p, entries_of(place, x.parts[k], len(x.shape)))
         wide = from_entries(place, entries, x.dtype, x.shape)

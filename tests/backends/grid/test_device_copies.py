@@ -5,7 +5,7 @@ import pytest
 from graphs import both_ways, random_edges
 from pieces_of_search import gpu_grid, matrix
 
-from lagpu import BOOL, Matrix, algorithms
+from lagpu import BOOL, INT64, Matrix, Vector, algorithms, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
@@ -113,3 +113,77 @@ def test_sums_of_sub_clusters_stay_on_the_devices(order, count, monkeypatch, not
     wanted = algorithms.betweenness_centrality(B, count, seed=1).to_dense()
     assert found.nvals == N
     assert np.allclose(found.to_dense(), wanted, rtol=1e-12, equal_nan=True)
+
+
+# ---- statements whose entries stay on the devices
+def masked_product(A, u):
+    L = A.select("tril").new()
+    C = Matrix(INT64, *A.shape, like=A)
+    C(L.S) << semiring.plus_times(L @ L)
+    return C
+
+
+STATEMENTS = {
+    "transpose": lambda A, u: A.T.new(),
+    "product with the transpose": lambda A, u: semiring.plus_times(A @ u).new(),
+    "sum with the transpose": lambda A, u: A.ewise_add(A.T, binary.plus).new(),
+    "product of matrices": lambda A, u: semiring.plus_times(A @ A).new(),
+    "product with the transpose on the left": lambda A, u: semiring.plus_times(A.T @ A).new(),
+    "masked product": masked_product,
+    "rows of a matrix": lambda A, u: semiring.min_plus(A[[1, 5], :].new() @ A).new(),
+    "selected by index": lambda A, u: A.select("offdiag").new(),
+    "rows as values": lambda A, u: A.apply("rowindex").new(),
+    "columns as values": lambda A, u: A.apply("colindex", right=3).new(),
+    "sums of rows": lambda A, u: A.reduce_rowwise("plus").new(),
+    "indices of a vector": lambda A, u: u.apply("index").new(),
+    "gathered": lambda A, u: u[u.apply("index").new()].new(),
+}
+
+
+def run(name, place, one_value=False):
+    """Return what a statement leaves, and how many bytes it has sent to and from the host."""
+    n, nbytes = 3000, []
+    rng = np.random.default_rng(2)
+    i, j, w = (rng.integers(0, n, 4 * n) for _ in range(3))
+    w = 2 if one_value else w
+    A = Matrix.from_coo(i, j, w, INT64, nrows=n, ncols=n, dup_op="first", backend=place)
+    u = Vector.from_dense(np.arange(n) % 7, backend=place)
+    with pytest.MonkeyPatch.context() as m:
+        for way in ("_to_host", "_from_host"):
+            m.setattr(SimDevice, way, counted(getattr(SimDevice, way), nbytes))
+        made = STATEMENTS[name](A, u)
+    return made.to_coo(), sum(nbytes)
+
+
+def counted(copy, nbytes):
+    def run(self, array):
+        nbytes.append(array.nbytes)
+        return copy(self, array)
+
+    return run
+
+
+def assert_same(found, wanted):
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_entries_stay_on_the_devices(name):
+    for one_value in (False, True):
+        found, nbytes = run(name, sims(3), one_value)
+        assert_same(found, run(name, "cpu", one_value)[0])
+        assert nbytes < 500
+
+
+@pytest.mark.parametrize("shape", [None, (2, 2)])
+@pytest.mark.parametrize("order", ["random", "degree"])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_same_in_another_order(name, order, shape):
+    assert_same(run(name, sims(4, order, shape))[0], run(name, "cpu")[0])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_gpus_find_the_same(name):
+    assert_same(run(name, gpu_grid(2))[0], run(name, "cpu")[0])

@@ -32,7 +32,11 @@ def levels(A, source):
 @pytest.mark.parametrize("n", SIZES)
 def test_what_does_not_change_is_found_once(n, monkeypatch):
     place, seen = sims(2), []
-    for owner, name in ((fused, "_why_apart"), (fused, "_why_not_here"), (SimDevice, "prepare")):
+    for owner, name in (
+        (fused, "_why_no_kernels"),
+        (fused, "_why_not_here"),
+        (SimDevice, "prepare"),
+    ):
         usual = getattr(owner, name)
 
         def noted(*given, usual=usual, name=name, **how):
@@ -45,7 +49,7 @@ def test_what_does_not_change_is_found_once(n, monkeypatch):
     for source in (int(i[0]), int(i[5]), int(i[0])):
         assert levels(A, source) == levels(B, source)
         assert place.last_loop == f"{RUNS}2 pieces"
-    assert seen == ["_why_apart", "_why_not_here", "prepare", "prepare"]
+    assert seen == ["_why_no_kernels", "_why_not_here", "prepare", "prepare"]
     i, j = edges_of("random", n)
     A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
     assert levels(A, int(i[0])) == levels(B, int(i[0]))

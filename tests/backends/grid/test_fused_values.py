@@ -201,3 +201,23 @@ def test_counts_of_skewed_graphs_are_added_up_by_ranks(grid, monkeypatch):
             mine, theirs = (algorithms.count_shortest_paths(M, source) for M in (A, B))
             assert [x.tolist() for x in mine.to_coo()] == [x.tolist() for x in theirs.to_coo()]
     assert set(made) == {"1"}
+
+
+def along(A, op):
+    frontier, values = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    frontier[0] = 1
+    for _ in loop(until_empty=frontier):
+        values(frontier.S) << frontier
+        frontier(~values.S, replace=True) << op(frontier @ A)
+    return values
+
+
+@pytest.mark.parametrize("name", ["min_second", "max_second"])
+def test_a_sum_of_no_numbers_is_none(name):
+    """A minimum takes a number before a NaN, so what it begins with is no number either."""
+    n = 300
+    steps = np.where(np.arange(n - 1) % 3, np.nan, 5.0)
+    A = Matrix.from_coo(np.arange(n - 1), np.arange(1, n), steps, nrows=n, ncols=n, backend=sims(2))
+    values = along(A, getattr(semiring, name))
+    assert A.backend.last_loop.startswith(RUNS)
+    assert np.array_equal(values.to_dense(), [1, *steps], equal_nan=True)

@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.device.peers import Peers, posts_words
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
+from lagpu.backends.gpu.fused.program.pieces import Numbering, Tables, launch_of
 from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
 from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import BitmapLevels, Ordered, bytes_of, stride
+from lagpu.backends.gpu.storage.bitmap import BitmapLevels, Ordered, VectorLevels, bytes_of, stride
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import Counters, VectorStore, bounds, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.backends.match import SweepBody, distinct, holds, match_sweep
 from lagpu.operations import Rejection, Statement, Statements, Sweep, operands_of
@@ -33,6 +36,7 @@ class FusedSweep(KernelLoop, emit.Writer):
     """
 
     at = "i, j"
+    header = "sweep/levels.cuh"
 
     def __init__(self, body: SweepBody, masks: list[VectorStore], levels: Any) -> None:
         self.statements, self.device = body.statements, masks[0].device
@@ -71,7 +75,7 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     def _kernel(
         self, file: str, macros: dict[str, str], *, params: Sequence[str], bounds: str,
-        at: str, swept: str, made: str, first: Sequence[str], last: Sequence[str],
+        at: str, swept: str, made: str, first: Sequence[str], last: Sequence[str], values: str = "",
     ) -> Kernel:  # fmt: skip
         """Return the kernel ``sweep`` of a file that errors name, once vectors are named."""
         body, names, product = self._body, self.params, self._body.multiply.product
@@ -82,7 +86,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         columns = ", ".join(map(names.add, kinds, emit.columns_of(form, A.dtype)))
         names.product(product, self._x.dtype, A.dtype, "Product", **types)
         x, y = self._names_of([self._x, self._y])
-        values = f"{x}_made" if self._in_order else f"{x}_values"
+        values = values or f"{x}_{'made' if self._in_order else 'values'}"
         after = [self._statement(s) for s in body.after]
         before = [self._statement(s) for s in body.before]
         near = self._names_of([*self._kept, *self._read])
@@ -91,7 +95,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         inside, outside = "{true, true}", "{false, false}"
         text = "\n".join(
             [
-                '#include "sweep/levels.cuh"',
+                f'#include "{self.header}"',
                 *names.structs,
                 f'extern "C" __global__ void __launch_bounds__({bounds})',
                 "sweep(" + ", ".join([*names.text, *params]) + ") {",
@@ -245,12 +249,8 @@ class VectorSweep(FusedSweep):
             # The mark of a vertex records its entry.
             made=f"if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}",
             first=(
-                "const i64 thread = global_thread(), threads = global_threads();",
-                "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
+                *self._clearing(),
                 "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
-                "for (i64 k = thread; k < num_words; k += threads) {",
-                *(f"{name}_words[k] = 0;" for name in self._names_of(self._blank)),
-                "}",
             ),
             last=[
                 "visit_levels(s, level, count, deepest, reached, later, barrier, visit, fetch);",
@@ -267,6 +267,96 @@ class VectorSweep(FusedSweep):
             reached=xp.empty(1, np.int64), barrier=xp.zeros(GRID_BARRIER, np.uint32),
         )  # fmt: skip
         return launch, lambda: None
+
+    def _clearing(self) -> list[str]:
+        """Return the lines that empty the marks, and the words of blank vectors."""
+        return [
+            "const i64 thread = global_thread(), threads = global_threads();",
+            "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
+            "for (i64 k = thread; k < num_words; k += threads) {",
+            *(f"{name}_words[k] = 0;" for name in self._names_of(self._blank)),
+            "}",
+        ]
+
+
+class PieceSweep(VectorSweep):
+    """The part of a sweep that one of several devices runs; see sweep/pieces.cuh.
+
+    `levels` are those of the own vertices; `deepest` is the deepest level of all.
+    """
+
+    name, header = "sweep of pieces", "sweep/pieces.cuh"
+
+    def __init__(
+        self, body: SweepBody, masks: list[VectorStore], levels: VectorLevels,
+        deepest: int, pieces: int, numbering: Numbering,
+    ) -> None:  # fmt: skip
+        super().__init__(body, masks, levels)
+        self._deepest, self._pieces, self._numbering = deepest, pieces, numbering
+
+    def write(self) -> tuple[int, int, int]:
+        """See `PieceProgram`: no block has sums."""
+        self._make_room()
+        x, kind = self._names[id(self._x)], self._x.dtype
+        block, slots = self.device.limits.loop_block, self._numbering.slots
+        mark, width = _mark(self._deepest)
+        marks_at = posts_words(self._pieces)
+        values_at = marks_at + -(-slots * width // 16) * 2
+        sent = f"slots.slot_of(v), d, {x}.value, marks_at, values_at"
+        self.kernel = self._kernel(
+            "sweep.cu", {"BLOCK": str(block), "PEERS": str(self._pieces)},
+            params=(
+                "i64 deepest", "const i32* order", "const i64* offsets", "i64 num_words",
+                "i64 num_marks", "i64 marks_at", "i64 values_at", "u32 run",
+                "const i32* slots_of", "const i32* names_of", "u32 piece", "u32 epoch",
+                "u64 patience", "const u64* windows", "const u64* stop", "u64* result",
+            ),
+            bounds="LG_BLOCK, 1",
+            at=f"AtPiece<{mark}>",
+            values=f"all.in_own<const {kind.ctype}>(values_at)",
+            swept="order, offsets, nullptr, At{{all.in_own<At::Mark>(marks_at)}, slots}",
+            made=f"if ({x}.there) {{ send_made<At::Mark>(&all, {sent}); "
+            f"if (d == 1) {x}_values[at] = {x}.value; }}",
+            first=(
+                "Together all{{piece, epoch, patience, windows}, nullptr, false};",
+                "const Slots slots{piece, run, slots_of, names_of};",
+                "u32* const marks = all.in_own<u32>(marks_at);",
+                *self._clearing(),
+            ),
+            last=(
+                "(void)fetch;",
+                "const u32 turn = visit_levels(s, deepest, later, &all, stop, visit);",
+                "report(all, turn, result);",
+            ),
+        )  # fmt: skip
+        self._where = {"marks_at": marks_at, "values_at": values_at}
+        end = values_at + -(-slots * kind.numpy.itemsize // 16) * 2
+        return self.device.max_cooperative_blocks(self.kernel, block), end, 0
+
+    def start(
+        self, piece: int, peers: Peers, blocks: int, tables: Tables
+    ) -> tuple[CheckedLaunch, dict[str, Any]]:
+        """See `PieceProgram`."""
+        device, levels, params = self.device, self._levels, self.params
+        given = params.arguments.of(emit.Run(params.handles, device))
+        names = [declared.split()[-1] for declared in params.text]
+        slots_of, names_of = tables.of_size[self._numbering.size]
+        width = _mark(self._deepest)[1]
+        for x in self.written:
+            x.changes()
+        launch = launch_of(device, self.kernel, blocks, device.limits.loop_block)
+        return launch, dict(zip(names, given, strict=True)) | self._where | peers.fixed(
+            piece
+        ) | peers.turn() | {
+            "deepest": self._deepest, "order": levels.order,
+            "offsets": bounds(device, levels.level, range(self._deepest + 2)),
+            "num_words": nwords(levels.size), "num_marks": -(-self._numbering.slots * width // 4),
+            "run": self._numbering.run, "slots_of": slots_of, "names_of": names_of,
+            "stop": device.stop[0], "result": peers.results[piece],
+        }  # fmt: skip
+
+    def ran(self) -> None:
+        """See `PieceProgram`: it has no scalars."""
 
 
 def per_source_sweep(

@@ -207,7 +207,7 @@ class PieceProgram(GeneratedLoop):
         for x in self.written:
             x.changes()
         given |= peers.fixed(piece) | peers.turn()
-        return _launch(self.device, kernel, blocks, self._block), given | {
+        return launch_of(self.device, kernel, blocks, self._block), given | {
             "times": NO_LIMIT if self._until.times is None else self._until.times,
             "counters": counters_of(self.device, counters),
             "barrier": zeros() if run.barrier is None else run.barrier,
@@ -232,5 +232,6 @@ class PieceProgram(GeneratedLoop):
 
 
 @functools.lru_cache(maxsize=256)
-def _launch(device: Device, kernel: Kernel, blocks: int, block: int) -> CheckedLaunch:
+def launch_of(device: Device, kernel: Kernel, blocks: int, block: int) -> CheckedLaunch:
+    """Return the launch of a kernel that runs together with those of other devices."""
     return device.prepare(kernel, blocks * block, block=block, cooperative=True)

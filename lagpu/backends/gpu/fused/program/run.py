@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.backends.match import distinct, method
+from lagpu.dtypes import BOOL
 from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 
 NO_LIMIT = 2**64 - 1
@@ -66,20 +67,25 @@ def generated_sweep(
     statements: ops.Statements, turns: ops.Sweep, why: str
 ) -> GeneratedLoop | Rejection:
     """Return a loop whose body ends with the masks of the next level; `why`: it is no sweep."""
+    levels: Any = turns.levels
+    if any(s.out is x for s in statements for x in (levels.vector, *turns[:2])):
+        return Rejection(why)
+    like = levels.vector
+    empty = functools.partial(VectorStore, like.device, like.counters, like.dtype, like.size)
+    body = [*statements, *next_masks(turns, empty)]
+    return generated_loop(body, Until(times=levels.deepest), f"no sweep: {why}")
+
+
+def next_masks(turns: ops.Sweep, empty: Callable[[], Handle]) -> Iterator[Statement]:
+    """Yield the statements that make the masks of the next level, at the end of a body."""
     given: Any = turns.levels
     levels, deepest = given.vector, given.deepest
-    masks = turns.here, turns.above
-    if any(s.out is x for s in statements for x in (levels, *masks)):
-        return Rejection(why)
-    makes: list[Statement] = []
-    for k, mask in enumerate(masks, 1):
+    for k, mask in enumerate(turns[:2], 1):
         level = ops.CounterRef(levels.dtype, ops.Formula("-", np.int64(deepest - k), None))
-        at = VectorStore(levels.device, levels.counters, levels.dtype, levels.size)
-        select = ops.Select(levels, indexunary.valueeq, level)
+        select, at = ops.Select(levels, indexunary.valueeq, level), empty()
         there = ops.Descriptor(at, replace=True)
-        makes.append(Statement(at, ops.Descriptor(), select, levels.dtype))
-        makes.append(Statement(mask, there, ops.AssignScalar(np.True_), mask.dtype))
-    return generated_loop([*statements, *makes], Until(times=deepest), f"no sweep: {why}")
+        yield Statement(at, ops.Descriptor(), select, levels.dtype)
+        yield Statement(mask, there, ops.AssignScalar(np.True_), BOOL)
 
 
 def why_not_generated(statements: ops.Statements) -> str:

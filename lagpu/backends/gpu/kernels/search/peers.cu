@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
   if constexpr (LG_ADDS)
     for (i64 v = global_thread(); v < own; v += global_threads())
-      own_values[v] = LG_ADD::identity<LG_F>();
+      own_values[v] = empty_sum<LG_ADD, LG_F>();
   if (LG_RANKS)
     for (i64 v = global_thread(); v <= s.slots; v += global_threads()) counts[v] = 0;
   if (block_index() == 0)
