@@ -391,7 +391,7 @@ UNLOADED = {
 }
 #: Functions with a signature that someone else has fixed: of a protocol, Python or NetworkX.
 FIXED = (
-    *("backends", "nx", "draw", "observe", "crosscheck", "bench", "cli", "selftest"),
+    *("backends", "nx", "draw", "observe", "crosscheck", "bench", "papers", "cli", "selftest"),
     *("core/recorder.py", "io/npz.py", "io/slices", "io/suites.py"),
 )
 

@@ -518,7 +518,7 @@ def test_a_report_of_some_graphs_names_the_others(monkeypatch):
     run_paper(ONE, [experiment], Request("cpu"), keep=keep)
     one, two = kept
     assert "not run: q" in one["missing"]
-    assert one["says"][0].startswith("Undecided: lagpu has")
+    assert one["says"][0].startswith("Undecided: lagpu reaches")
     assert "Not measured: q." in one["says"][0]
     assert not any(text.startswith("not run") for text in two["missing"])
     assert "Not measured" not in two["says"][0]
