@@ -2,7 +2,7 @@
 
 Usage: python docs/benchmarks/papers.py RUN
 
-RUN is a folder of reports of ``lagpu paper --json``, several of which may have a paper's graphs,
+RUN is a folder of reports of ``lagpu paper --json``; several may share the graphs of a paper,
 measured by one commit on one kind of machine. Those of several GPUs stay apart. Pages are made of
 these files, so nothing else has to be changed.
 """

@@ -158,8 +158,8 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
     """Return whether a claim of a paper held, with our figures and the paper's; "" without any."""
     # It begins with `HELD`, `NOT_HELD` or `UNKNOWN`. Rows that do not run by what the paper
     # proposes, or on graphs that have only the size of the paper's, judge nothing; they are shown
-    # where there are no others. A claim of another machine cannot be judged, nor one of `graphs`
-    # some of which have no rows.
+    # where there are no others. A claim of another machine cannot be judged, nor one
+    # about `graphs` if some of these have no rows.
     given = {name: x for name, x in claim.items() if name not in ("says", "paper", "machine")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
