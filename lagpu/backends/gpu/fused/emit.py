@@ -242,12 +242,12 @@ def whole_sums(
     heads: Any = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
     if form is not None and heads is not None:
-        ranks = ranks if heads.are_short else ranked(form, rows, u.numpy.itemsize)
+        ranks = ranked(form, rows, u.numpy.itemsize)
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
     near = 0
-    if form is not None and room is not None:
+    if form is not None and room is not None and not heads.are_short:
         near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
         run.shared = max(run.shared, near * u.numpy.itemsize)
     heads = heads or (None, None, None, None, np.False_)
@@ -573,9 +573,6 @@ class Operand(NamedTuple):
     number: str
     dtype: DType
     held: str = ""
-    #: Of a product that a pass may add up where columns are short: its struct, columns and vector,
-    #: and the presence words of the result.
-    short: tuple[str, ...] = ()
 
 
 class Logged(NamedTuple):
@@ -643,7 +640,6 @@ class Operands:
         given = statements, until.unchanged, self.size_of, self.most_held
         self._sizes_held = set() if traced else sizes_to_hold(*given)
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
-        self._moved: dict[int, str] = {}  # lines that move a vector's values back, by `id`
 
     def new_counters(self, count: int) -> int:
         """Return the number of the first of so many more counters of an iteration."""
@@ -718,17 +714,7 @@ class Operands:
         """Return the lines after the loop, which store what it writes in registers."""
         held = [x for x in self._written if id(x) in self._registers]
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
-        return [*self._moved.values(), *stores, *self.scalars.after(), *self._notifying()]
-
-    def spare(self, x: VectorStore) -> str:
-        """Return the name of other room for a written vector's values, with which a pass swaps."""
-        name, kind, n = self.params.vector(x), x.dtype.ctype, self.params.size(x.size)
-        if id(x) not in self._moved:
-            self.before.append(f"{kind}* const {name}_own = {name}_values;")
-            self._moved[id(x)] = (
-                f"move_back({n}, {name}_words, {name}_values, {name}_own, barrier);"
-            )
-        return self.params.room(kind, x.size, x.dtype.numpy)
+        return [*stores, *self.scalars.after(), *self._notifying()]
 
     def more_params(self) -> list[str]:
         """Return the kernel's last parameters: those of the notification."""
@@ -817,8 +803,6 @@ class Operands:
         lists, incoming, outgoing, whole = (
             f"{{{', '.join(part)}}}" for part in (made[:3], made[4:8], made[8:12], made[12:-1])
         )
-        if adds_all and type(self) is Operands and not (self.once or self.traced):
-            result = result._replace(short=(spec, incoming, f"{{{x}}}", made[15]))
         whole = f"MaybeWhole<{spec}>{{{whole}}}" if adds_all else f"NoWhole<{spec}>{{}}"
         pulls = f"const bool pulls{first} = " if self.traced else ""
         lines += [

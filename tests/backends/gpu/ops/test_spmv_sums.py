@@ -157,32 +157,6 @@ def test_a_loop_sums_all_entries_and_then_some(place, dtype, lengths):
     assert found.to("cpu").isequal(wanted)
 
 
-def replaced(A, x, y, times):
-    for _ in loop(times=times):
-        x << semiring.plus_times(x @ A)
-        x(accum=binary.plus) << y
-        y << x.apply("times", right=2)
-
-
-@pytest.mark.parametrize("times", [1, 2, 5])
-@pytest.mark.parametrize(("n", "longest"), [(1, 1), (33, 7), (64, 32), (700, 9)])
-def test_a_pass_adds_up_short_columns_and_replaces_their_vector(place, n, longest, times):
-    """Its values are elsewhere after each pass, and where they belong in the end."""
-    rng = np.random.default_rng(n)
-    lengths = rng.integers(0, longest + 1, n)
-    rows = np.concatenate([np.sort(rng.permutation(n)[:k]) for k in lengths])
-    cols = np.repeat(np.arange(n), lengths)
-    values = rng.integers(1, 9, len(rows)).astype(np.int64)
-    found = []
-    for on in (place, "cpu"):
-        A = Matrix.from_coo(rows, cols, values, INT64, nrows=n, ncols=n, backend=on)
-        x, y = full(n, on, INT64), full(n, on, INT64)
-        replaced(A, x, y, times)
-        found.append((x.to("cpu"), y.to("cpu")))
-    assert found[0][0].isequal(found[1][0])
-    assert found[0][1].isequal(found[1][1])
-
-
 def sides(A, x, w, times):
     for _ in loop(times=times):
         w << semiring.plus_first(x @ A)

@@ -170,10 +170,9 @@ class GeneratedLoop(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: what is written, and each product's sums and room for its vector."""
+        """See `FusedLoop`: what is written, and each product's sums."""
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
-            + bytes_of(s.operation.operand.size, s.operation.operand.dtype)
             for s in self.statements
             if isinstance(s.operation, emit.PRODUCTS)
         )

@@ -64,8 +64,6 @@ class Pass(emit.Writer):
         self._by_index: list[str] = []  # lines that do it
         self._before: list[str] = []  # lines before the pass
         self.sums: list[str] = []  # lines that leave a block's parts of sums, whole after a barrier
-        #: The vector and the result of the product with which the pass begins.
-        self.product: tuple[VectorStore, emit.Operand] | None = None
 
     # ------------------------------------------------------------------------ statements
     def add(self, s: Statement, result: emit.Operand | None = None) -> None:
@@ -188,51 +186,16 @@ class Pass(emit.Writer):
         return self._read(self._vector(x))
 
     # ------------------------------------------------------------------------------ text
-    def adds_up(self) -> str:
-        """Return the name that says whether the pass adds up the product, if it may.
-
-        It reads the product's vector at any index, and so must replace it: by other room.
-        """
-        if self.product is None or not self.product[1].short:
-            return ""
-        e = self._entries.get(id(self.product[0]))
-        return "in_pass" if e is not None and e.written and not e.needed else ""
-
-    def _adding_up(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the lines that add up the product: before the pass, after loads, at the end."""
-        if not self.adds_up() or self.product is None:
-            return [], [], []
-        u, result = self.product
-        e, t = self._entries[id(u)], self._entries[id(result)]
-        (spec, columns, operand, there), own = t.operand.short, e.operand.values
-        spare = self._operands.spare(u)
-        kind, name = e.kind, result.dtype.ctype
-        before = [
-            f"const u32* const sums_words = in_pass ? {there} : {t.operand.words};",
-            f"const {name}* const sums_values = in_pass ? nullptr : {t.operand.values};",
-            f"{kind}* const replaced = in_pass ? {spare} : {own};",
-            f"const Columns<{spec}> columns{columns};",
-            f"const Operand<{spec}> multiplied{operand};",
-        ]
-        t.operand = t.operand._replace(words="sums_words", values="sums_values")
-        e.operand = e.operand._replace(values="replaced")
-        adds = [f"if (in_pass) sum_short<{spec}>(columns, multiplied, i, x{t.suffix});"]
-        return before, adds, [f"if (in_pass) {{ {spare} = {own}; {own} = replaced; }}"]
-
     def lines(self) -> list[str]:
         """Return the lines of the pass; parts of sums are left in memory."""
-        before, adds, swaps = self._adding_up()
         entries = list(self._entries.values())
         written = [e for e in entries if e.written]
         stored = [(e.suffix, e.operand) for e in written]
         loads = [e for e in entries if e.needed and not e.constant]
         held = sum(e.operand.dtype.numpy.itemsize for e in loads if e.needed == VALUE)
         words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
-        if adds:
-            words = min(words, WORDS // 2)
         return [
             *self._before,
-            *before,
             f"each_tile({self._n}, [&](i64 k, bool mine) {{",
             f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
             "(void)all;",
@@ -250,7 +213,6 @@ class Pass(emit.Writer):
             "here[q] = from[q] < LG_WARP && warp_shfl(work, lane) >> lane_id() & 1;",
             *(self._load(e) for e in loads),
             "}",
-            *adds,
             "#pragma unroll",
             f"for (u32 q = 0; q < {words}; ++q) {{",
             "const i64 at = i[q];",
@@ -262,7 +224,6 @@ class Pass(emit.Writer):
             "});",
             *(f"if (a{k} != b{k}) {x.words}[k] = a{k};" for k, x in stored),
             "});",
-            *swaps,
             "warp_sync();",
             *self.sums,
         ]
@@ -360,7 +321,6 @@ class Passes:
         self._after_pass = _ScalarLines()  # of statements that are in it, or follow those
         self._after_barrier = _ScalarLines()  # of passes that have ended, whose sums need one
         self._sums = 0
-        self._product = 0, 0  # the first of the last product's lines, and how many there are
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
         for s in statements:
@@ -381,12 +341,8 @@ class Passes:
         if isinstance(s.operation, emit.PRODUCTS):
             self._end_pass()
             lines, result, _ = self._operands.product(s)
-            self._product = len(self._lines), len(lines)
             self._add_barrier(lines)
-            its = self._in_pass(s, s.out)
-            its.add(s, result)
-            if isinstance(s.operation, ops.Multiply):
-                its.product = s.operation.operand, result
+            self._in_pass(s, s.out).add(s, result)
         elif isinstance(s.operation, emit.SUMMED):
             open_pass = self._in_pass(s, s.operation.operand)
             name = f"sum{self._sums}"
@@ -425,14 +381,7 @@ class Passes:
     def _end_pass(self) -> None:
         """Add the open pass, and scalars' lines after it: now, or after the next barrier."""
         if self._pass is not None:
-            if self._pass.adds_up():
-                first, count = self._product
-                call = self._lines[first + count - 1]
-                self._lines[first + count - 1] = call.replace(" later);", " later, &in_pass);")
-                self._lines.insert(first, "{ bool in_pass = false;")
-                self._lines += [*self._pass.lines(), "}"]
-            else:
-                self._lines += self._pass.lines()
+            self._lines += self._pass.lines()
             if self._pass.sums or self._after_pass.follow(self._after_barrier):
                 self._after_barrier.extend(self._after_pass)
             else:

@@ -39,19 +39,6 @@ LG_DEVICE u64 remember(i64 n, const u32* words, const X* values, u32* old_words,
   return block_reduce(count, u64(0), LgPlus());
 }
 
-// Move n entries to where they belong, `own`, if they are elsewhere.
-template <class X>
-LG_DEVICE void move_back(i64 n, const u32* words, const X* values, X* own, GridBarrier* barrier) {
-  if (values == own) return;
-  grid_sync(barrier);  // others may still read there
-  each_tile(n, [&](i64 k, bool mine) {
-    const u32 some = mine ? words[k] : 0;
-    each_word(some, k, [&](u32 from, i64 i) {
-      if (warp_shfl(some, from) >> lane_id() & 1) own[i] = values[i];
-    });
-  });
-}
-
 // *total += what each block has counted.
 LG_DEVICE void add_of_block(u64 count, u64* total) {
   if (block_thread() == 0 && count) atomic_add(total, count);
@@ -129,7 +116,6 @@ template <class S>
 struct NoWhole {
   static constexpr bool may = false;
   LG_DEVICE bool has() const { return false; }
-  LG_DEVICE bool is_short() const { return false; }
   LG_DEVICE void operator()(const Multiplication<S>&, GridBarrier*) const {}
 };
 template <class S>
@@ -137,7 +123,6 @@ struct MaybeWhole {
   static constexpr bool may = true;
   Whole<S> all;
   LG_DEVICE bool has() const { return all.heads; }
-  LG_DEVICE bool is_short() const { return all.are_short && !all.rank; }
   LG_DEVICE void operator()(const Multiplication<S>& x, GridBarrier* barrier) const {
     sum_all<S>(x.in, x.u, all, x.t, barrier);
   }
@@ -146,11 +131,9 @@ struct MaybeWhole {
 // Begins and ends with a barrier, up to which each warp goes on with its own words. t is as
 // empty_sums leaves it, or has what the last product into it left. counters: three numbers, each on
 // its line, that are 0; with a log a fourth, for the edges looked at. Returns whether it pulled.
-// Where columns are short and `in_pass` is not null, it is set, and nothing added up: the pass that
-// follows calls sum_short.
 template <class S, class Sum>
 LG_DEVICE bool multiply_all(const Multiplication<S>& x, const Sum& sum, u64* counters,
-                            GridBarrier* barrier, PutOff* later, bool* in_pass = nullptr) {
+                            GridBarrier* barrier, PutOff* later) {
   const typename S::PTR* const no_lengths = nullptr;
   if constexpr (!Sum::may) empty_sums<S>(x.t, x.mask.n);
   // Without the form of the inputs, their entries are counted where all of them make a difference.
@@ -172,7 +155,6 @@ LG_DEVICE bool multiply_all(const Multiplication<S>& x, const Sum& sum, u64* cou
       x.in.ptr &&
       (!x.out.ptr || f32(found) * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
   const bool sums = pulls && sum.has() && found == (x.out.ptr ? x.nvals : u64(x.n_u));
-  if (in_pass && sums && sum.is_short()) return *in_pass = true;
   if (Sum::may && !sums) {  // that writes all there may be; the others find t empty
     empty_sums<S>(x.t, x.mask.n);
     if (pulls) grid_sync(barrier);  // a push has one before it adds

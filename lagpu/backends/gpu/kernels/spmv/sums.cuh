@@ -185,56 +185,71 @@ struct Summing {
   }
 };
 
-// Add up the short columns j[] of the entries x[] that are there, if they have entries. All loads
-// of a step come before its first sum; past the end of a column a lane loads what others load too.
-template <class S, u32 count, class Z>
-LG_DEVICE void sum_short(const Columns<S>& a, const Operand<S>& u, const i64 (&j)[count],
-                         Entry<Z> (&x)[count]) {
+const u32 kSide = 2;               // columns side by side that a lane takes
+const u32 kLoaded = kSide * kRow;  // entries of these that it loads at once
+
+// Short columns that a lane takes together. Past the end a lane loads what others load too.
+template <class S>
+struct Short {
+  typename S::PTR begin[kSide];
+  u32 length[kSide];
+
+  LG_DEVICE Short(const Columns<S>& a, i64 j, i64 n) {
+    for (u32 c = 0; c < kSide; ++c) {
+      const i64 k = j + c * LG_WARP;
+      begin[c] = load_ro(&a.ptr[k < n ? k : n]);
+      length[c] = u32(load_ro(&a.ptr[k < n ? k + 1 : n]) - begin[c]);
+    }
+  }
+  LG_DEVICE bool has(u32 step, u32 q) const { return step + q % kRow < length[q / kRow]; }
+  LG_DEVICE i64 place(u32 step, u32 q) const {
+    const i64 at = begin[q / kRow] + i64(step + q % kRow);  // not in a branch
+    return has(step, q) ? at : 0;
+  }
+};
+
+// The sums of short columns. The rows of a step are loaded before the products of the one before
+// are added, and a tile's columns before those of the one before: so only values are waited for.
+template <class S, class W>
+LG_DEVICE void sum_columns(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
   constexpr bool reads_u = S::flip ? S::MUL::reads_x : S::MUL::reads_y;
   constexpr bool reads_a = S::flip ? S::MUL::reads_y : S::MUL::reads_x;
-  typename S::PTR begin[count];
-  u32 length[count], longest = 0;
-  Sum<S> sum[count];
-  for (u32 c = 0; c < count; ++c) {
-    begin[c] = load_ro(&a.ptr[x[c].there ? j[c] : 0]);
-    length[c] = x[c].there ? u32(load_ro(&a.ptr[j[c] + 1]) - begin[c]) : 0;
-  }
-  for (u32 c = 0; c < count; ++c) longest = length[c] > longest ? length[c] : longest;
-  for (u32 step = 0; step < longest; step += kRow) {
-    typename S::PTR at[count * kRow];
-    typename S::U value[count * kRow];
-    typename S::A y[count * kRow];
-    for (u32 q = 0; q < count * kRow; ++q) {
-      const u32 k = step + q % kRow;
-      const auto p = typename S::PTR(u64(begin[q / kRow]) + k);  // not in a branch
-      at[q] = k < length[q / kRow] ? p : 0;
-      value[q] = u.iso;
-      y[q] = a.iso;
+  const i64 tile = kSide * LG_WARP, stride = global_warps() * tile;
+  i64 j = global_warp() * tile + lane_id();
+  Short<S> now(a, j, n), next(a, j + stride, n);
+  typename S::IDX i[kLoaded];
+  const auto load_rows = [&](const Short<S>& of, u32 step) {
+    if (reads_u && u.values)
+      for (u32 q = 0; q < kLoaded; ++q) i[q] = load_ro(&a.idx[of.place(step, q)]);
+  };
+  load_rows(now, 0);
+  for (; j < n; j += stride) {
+    u32 longest = 0;
+    for (u32 c = 0; c < kSide; ++c) longest = now.length[c] > longest ? now.length[c] : longest;
+    Sum<S> sum[kSide];
+    for (u32 step = 0; step < longest || step == 0; step += kRow) {
+      typename S::U x[kLoaded];
+      typename S::A y[kLoaded];
+      for (u32 q = 0; q < kLoaded; ++q) x[q] = u.iso, y[q] = a.iso;
+      if (reads_u && u.values)
+        for (u32 q = 0; q < kLoaded; ++q) x[q] = u.values[i[q]];
+      if (reads_a && a.values)
+        for (u32 q = 0; q < kLoaded; ++q) y[q] = load_ro(&a.values[now.place(step, q)]);
+      const bool last = step + kRow >= longest;
+      Short<S> of = now;
+      for (u32 c = 0; c < kSide; ++c) {
+        of.begin[c] = last ? next.begin[c] : of.begin[c];
+        of.length[c] = last ? next.length[c] : of.length[c];
+      }
+      load_rows(of, last ? 0 : step + kRow);
+      for (u32 q = 0; q < kLoaded; ++q)
+        if (now.has(step, q))
+          sum[q / kRow].add_product(multiply<S>(x, u.iso, y, a.iso, q, 0, 0, q, 0));
     }
-    if (reads_a && a.values)
-      for (u32 q = 0; q < count * kRow; ++q) y[q] = load_ro(&a.values[at[q]]);
-    if (reads_u && u.values) {
-      typename S::IDX row[count * kRow];
-      for (u32 q = 0; q < count * kRow; ++q) row[q] = load_ro(&a.idx[at[q]]);
-      for (u32 q = 0; q < count * kRow; ++q) value[q] = u.values[row[q]];
-    }
-    for (u32 q = 0; q < count * kRow; ++q)
-      if (step + q % kRow < length[q / kRow])
-        sum[q / kRow].add_product(multiply<S>(value, u.iso, y, a.iso, q, 0, 0, q, 0));
-  }
-  for (u32 c = 0; c < count; ++c) x[c] = {sum[c].found, cast<Z>(sum[c].value)};
-}
-
-// Short columns, each lane two at a time.
-template <class S, class W>
-LG_DEVICE void sum_all_short(const Columns<S>& a, const Operand<S>& u, i64 n, W* values) {
-  const i64 tile = 2 * LG_WARP;
-  for (i64 k = global_warp() * tile + lane_id(); k < n; k += global_warps() * tile) {
-    const i64 j[2] = {k, k + LG_WARP};
-    Entry<W> x[2] = {{true, W(0)}, {j[1] < n, W(0)}};
-    sum_short(a, u, j, x);
-    for (u32 c = 0; c < 2; ++c)
-      if (x[c].there) values[j[c]] = x[c].value;
+    now = next;
+    next = Short<S>(a, j + 2 * stride, n);
+    for (u32 c = 0; c < kSide; ++c)
+      if (sum[c].found) values[j + c * LG_WARP] = cast<W>(sum[c].value);
   }
 }
 
@@ -255,7 +270,7 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
   }
   for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
     w.words[k] = all.there[k];
-  if (all.are_short) return sum_all_short(a, u, all.n, w.values);
+  if (all.are_short) return sum_columns<S>(a, u, all.n, w.values);
   const i64 tiles = (all.nvals + kSumTile - 1) / kSumTile, warps = global_warps();
   const i64 warp = i64(block_warp()) * grid_blocks() + block_index();  // hubs go to all blocks
   const i64 last = tiles * (warp + 1) / warps;
