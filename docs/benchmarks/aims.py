@@ -53,7 +53,7 @@ BOUNDS = {
     "a level between hubs": "a barrier of one block and two dependent loads; "
     "tried: one warp alone, smaller blocks",
     "pagerank": "a millisecond of Python before the loop, then bytes; tried: tiles of 256 entries, "
-    "loads ahead, values by rank (kept), also in shared memory (kept), sums in the pass (kept)",
+    "loads ahead, values by rank (kept), also in shared memory (kept), sums in the pass",
     "worst of the zoo": "searches beside other components and of few levels; "
     "tried: how the frontier grows (kept) by 1/4 and 1/8, other deltas",
 }
