@@ -75,7 +75,7 @@ class Workspace:
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
-        self.block = block_of(device, self.degree, kind.itemsize == 8 or self.parts > 0)
+        self.block = block_of(device, self.degree, kind.itemsize == 8)
         # Thread blocks that search small frontiers together, by each other's shared memory.
         self.cluster = device.cluster_blocks if self.degree <= planner.CLUSTER_DEGREE else 1
         solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
@@ -132,7 +132,7 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
 
 
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
-    """Return the threads of a block; `wide` ones need more registers, as for 64-bit pointers."""
+    """Return the threads of a block; with 64-bit pointers (`wide`) it needs more registers."""
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block
     return min(block, limits.long_search_block) if degree <= planner.LONG_SEARCH_DEGREE else block

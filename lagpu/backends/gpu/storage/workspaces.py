@@ -144,8 +144,21 @@ def shared_parts(A: stores.CscMatrix) -> int:
         return 0
     windows = np.minimum(np.arange(0, n + 1024, 1024), n).astype(index_kind(n))
     upto = device.to_host(stores.gather(device, A.col_ptr, device.from_host(windows)))
-    even = np.diff(upto).max() <= max(limits.spread_entries, A.nvals // limits.spread_share)
+    most = np.diff(upto).max()
+    if most <= max(limits.spread_entries, A.nvals // limits.spread_share):
+        return 0
+    # A small part is looked at in vain if it is of another component, which has a hub of its own.
+    even = most <= A.nvals // 3 and _hubs_apart(A, limits.spread) < 2
     return 0 if even else 1 + count_parts(device, A.col_ptr, limits.spread // 8, limits.spread // 8)
+
+
+def _hubs_apart(A: stores.CscMatrix, long: int) -> int:
+    """Return how many columns are longer than `long`, and than those of their own rows."""
+    hint = A.device.to_host(pull_space(A, None).hint)
+    lengths = np.diff(A.device.to_host(A.col_ptr))
+    return int(
+        np.count_nonzero((lengths > long) & (lengths >= lengths[np.maximum(hint, -2 - hint)]))
+    )
 
 
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:

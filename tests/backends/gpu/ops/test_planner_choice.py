@@ -84,7 +84,7 @@ def test_alpha_of_each_degree():
 
     assert alphas(1 << 20) == [14.0, 16.0, 32.0, 64.0, 64.0, 64.0]
     assert alphas(1 << 20, wide=True) == [14.0, 8.0, 16.0, 32.0, 32.0, 55.0]
-    for n, dense_alpha in ((1 << 17, 8.0), (98_303, 5.0), (1 << 15, 2.0), (1, 1.0)):
+    for n, dense_alpha in ((1 << 17, 8.0), (98_303, 5.0), (1 << 15, 2.0), (1, 2.0)):
         assert alphas(n, wide=True) == [14.0, 8.0, 16.0, 32.0, dense_alpha, dense_alpha]
     for n, sums_alpha in ((1, 1.0), ((1 << 19) - 1, 1.0), (1 << 19, 14.0), (1 << 24, 14.0)):
         assert alphas(n, sums=True, wide=True) == [sums_alpha] * 4 + [2.0] * 2
