@@ -97,10 +97,9 @@ def bellman_ford(
 
     Notes
     -----
-    At most n + 1 products: two more than a shortest path has edges. Lengths in floating point are
-    rounded, so a cycle of length zero may turn out negative, and the message says so; or distances
-    on the cycle decrease by a few roundings before they converge, and no path has exactly this
-    length. A distance beyond 1.8e308 is infinite.
+    At most n + 1 products: two more than a shortest path has edges. A distance beyond 1.8e308 is
+    infinite. Rounding may make a cycle of length zero negative. The error says so; or the distances
+    converge, a few roundings below the lengths of the shortest paths.
     Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples

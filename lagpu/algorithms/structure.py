@@ -377,11 +377,11 @@ def core_number(A: Matrix) -> Vector:
     peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
     left = Vector.from_scalar(0, A.nrows, INT64, like=A, name="left")
     left(accum=binary.plus) << edges.reduce_rowwise("plus")
-    k = Scalar(INT32, 0, name="k")
+    degree = Scalar(INT32, 0, name="degree")
     for _ in loop(until_empty=left):
-        k(accum=binary.max) << left.reduce("min")
-        peeled << left.select("valuele", k)
-        core(peeled.S) << k
+        degree(accum=binary.max) << left.reduce("min")
+        peeled << left.select("valuele", degree)
+        core(peeled.S) << degree
         left(~peeled.S, replace=True) << left
         fewer << semiring.plus_second(peeled @ edges)
         left(left.S, accum=binary.minus) << fewer

@@ -259,9 +259,10 @@ class Call(Unassigned, Expression):
 
     @property
     def method(self) -> str:
-        """Name of the operation in messages and traces."""
+        """Name of the operation in messages; a trace names what the backend runs."""
         ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
-        return operations.method_of(self.operation, ndim)
+        name = operations.method_of(self.operation, ndim)
+        return "vxm" if name == "mxv" and self.formula[0].ndim == 1 else name
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         if taken_by(self._code, self._at) in _USES:

@@ -182,7 +182,7 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
-    return Description(method, formula, where, shapes, counter)
+    return Description(method.replace("vxm", "mxv"), formula, where, shapes, counter)
 
 
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:

@@ -74,7 +74,7 @@ CASES = {
     "product into wrong size": (
         lambda o: put(o.w, semiring.any_pair(o.u @ o.A)),
         DimensionMismatch,
-        r"mxv: left has shape \(3,\) != \(4,\) of u any_pair A",
+        r"vxm: left has shape \(3,\) != \(4,\) of u any_pair A",
     ),
     "assignment of wrong size": (
         lambda o: put(o.w, o.short),

@@ -229,7 +229,7 @@ def test_mixed_backends_are_reported_in_the_authors_names(backend):
     graph = Matrix(BOOL, 3, 3, backend=here)
     error, text = refusal(lambda: w << semiring.any_pair(q @ graph))
     assert error is BackendMismatch
-    assert text.startswith(f"mxv: w is on {there}, graph is on {here}, q is on {here}. Move one")
+    assert text.startswith(f"vxm: w is on {there}, graph is on {here}, q is on {here}. Move one")
 
 
 def test_mixed_backends_name_the_move(q, backend):

@@ -6,7 +6,7 @@ from lagpu.io.formats import FORMATS
 
 PAGE = Path(__file__).parents[2] / "docs" / "files.md"
 LOST = {
-    "directed": "directed",
+    "directed": "directed edges",
     "values": "values",
     "last": "last vertices without an edge",
 }
@@ -20,7 +20,7 @@ def row(form):
     return [
         form.name,
         suffixes,
-        "" if form.magic else "`.gz`",
+        "" if form.magic else "yes",
         ", ".join(lost),
         "yes" if "renumber" in form.heeds else "",
         f"`lagpu[{form.extra}]`" if form.extra else "",
