@@ -54,8 +54,8 @@ BOUNDS = {
     "tried: one warp alone, smaller blocks",
     "pagerank": "a millisecond of Python before the loop, then bytes; tried: tiles of 256 entries, "
     "loads ahead, values by rank (kept), also in shared memory (kept), sums in the pass",
-    "worst of the zoo": "searches beside other components and of few levels; "
-    "tried: how the frontier grows (kept) by 1/4 and 1/8, other deltas",
+    "worst of the zoo": "pulls that look in vain at hubs of other components; tried: all blocks "
+    "share such columns (kept), how the frontier grows (kept) by 1/4 and 1/8, other deltas",
 }
 CALLS: dict[str, Callable[[Matrix], object]] = {
     "pagerank": functools.partial(algorithms.pagerank, tol=1e-4),
