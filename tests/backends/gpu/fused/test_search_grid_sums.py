@@ -185,7 +185,7 @@ def test_large_pushes_add_up_into_words(place, wide, monkeypatch, directed, alph
 
 
 def test_a_push_into_words_lists_no_clique(place, wide):
-    """Of a hub around which there are cliques, each vertex of which would have a chunk."""
+    """Of a hub with cliques around it; each of their vertices would have a chunk."""
     count, size = 40, 40
     u, v = np.triu_indices(size, 1)
     inside = [(size * np.arange(count)[:, None] + end).ravel() for end in (u, v)]
