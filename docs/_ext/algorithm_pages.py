@@ -276,9 +276,13 @@ def written(step):
 def relevant(steps):
     """Return the steps without those that only check arguments, with their new numbers.
 
-    They are without the argument of `run` too, if the algorithm has made another matrix of it.
+    They are without the argument of `run` too, if the algorithm has made another matrix of it, and
+    without the search that decides how many sources to take at once.
     """
     kept = [step for step in steps if Path(step.file).name != "inputs.py"]
+    names = [step.code.co_name if step.code else "" for step in kept]
+    if "batch_size" in names:
+        kept = kept[names.index("batch_size") + 1 :]
     return [
         replace(step, number=k, matrices={
             name: A for name, A in step.matrices.items() if not name.endswith(f" of {run.__name__}")
@@ -600,8 +604,11 @@ def _cost(row, said):
     lines = []
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
-        with suppress(LagpuError), lagpu.trace() as t:  # one may not converge or have no path
-            run(row, A, source=hub, sources=[hub, 0])
+        with lagpu.trace() as t:
+            try:
+                run(row, A, source=hub, sources=[hub, 0])
+            except LagpuError as error:  # such as NotConverged
+                name = f"{name} ({type(error).__name__})"
         products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
         read = sum(one.edges or 0 for one in products)
         lines.append([name, A.nrows, A.nvals, len(t.rows), len(products), read])
