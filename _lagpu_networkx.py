@@ -58,7 +58,7 @@ _FUNCTIONS = {
     "Cycles of negative length are left to NetworkX.": (
         "floyd_warshall floyd_warshall_predecessor_and_distance"
     ),
-    "By power iteration, with results of the sum 1.": "hits",
+    "By power iteration; results add up to 1.": "hits",
     "For undirected graphs.": "square_clustering",
     "In a reverse topological order, maybe not NetworkX'.": "strongly_connected_components",
     "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.": "pagerank",

@@ -276,9 +276,13 @@ def written(step):
 def relevant(steps):
     """Return the steps without those that only check arguments, with their new numbers.
 
-    They are without the argument of `run` too, if the algorithm has made another matrix of it.
+    They are without the argument of `run` too, if the algorithm has made another matrix of it, and
+    without the search that decides how many sources to take at once.
     """
     kept = [step for step in steps if Path(step.file).name != "inputs.py"]
+    names = [step.code.co_name if step.code else "" for step in kept]
+    if "batch_size" in names:
+        kept = kept[names.index("batch_size") + 1 :]
     return [
         replace(step, number=k, matrices={
             name: A for name, A in step.matrices.items() if not name.endswith(f" of {run.__name__}")
@@ -476,10 +480,8 @@ def _formulas(row, steps, shown):
     seen, listed, new = set(), [], None
     for step in loops:
         text = formula(step)
-        if re.match(r"t = index\(", text) and "index" not in step.source:
-            continue  # part of another statement
-        if step.source.startswith("if ") and re.match(r"[a-z] = ", text):
-            continue  # a check
+        if _is_aside(step):
+            continue
         without_numbers = re.sub(r" \(\w+\)|-?\d[\d.e+-]*|inf", "", text)  # of an iteration
         key, level = (step.code, step.line, without_numbers), (step.code, step.level)
         again = level == new and step.level >= 0 and text != listed[-1]  # in the same iteration
@@ -530,6 +532,14 @@ def _best(steps, shown, good):
     return [step for step in found if step.code in shown] or found or list(steps)
 
 
+def _is_aside(step):
+    """Whether a step is part of another statement, or of a check."""
+    text = formula(step)
+    if step.source.startswith("if "):
+        return re.match(r"[a-z] = ", text) is not None
+    return text.startswith("t = index(") and "index" not in step.source
+
+
 def _multiplies(step):
     """Whether a step is the product of a vector that has entries: others draw nothing."""
     return step.product is not None and step.before[step.product.vector].nvals > 0
@@ -565,6 +575,7 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     graph = drawing.graph_of(list(steps))
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
+    chosen = [step for step in chosen if not _is_aside(step)]
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
@@ -600,8 +611,11 @@ def _cost(row, said):
     lines = []
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
-        with suppress(LagpuError), lagpu.trace() as t:  # one may not converge or have no path
-            run(row, A, source=hub, sources=[hub, 0])
+        with lagpu.trace() as t:
+            try:
+                run(row, A, source=hub, sources=[hub, 0])
+            except LagpuError as error:  # such as NotConverged
+                name = f"{name} ({type(error).__name__})"
         products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
         read = sum(one.edges or 0 for one in products)
         lines.append([name, A.nrows, A.nvals, len(t.rows), len(products), read])

@@ -481,14 +481,14 @@ def pagerank(
     Notes
     -----
     One product per iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
-    Motwani and Winograd 1999; parameters, stopping and treatment of dangling vertices as in
-    NetworkX, but for the bound 1e-3: NetworkX stops below ``n * tol`` alone, and the sum of all
-    ranks is 1, so for more than a million vertices the default of NetworkX stops after the first
-    iteration. With the default `tol` the bound matters from 1000 vertices on. After a change by r
-    the ranks are within ``r * alpha / (1 - alpha)`` of the exact ones.
-    PageRank of the GAP benchmark (Beamer et al. 2015) is ``pagerank(A, tol=1e-4 / n, weight=False,
-    dangling=False)``, which stops at an L1 error below 1e-4; of LDBC Graphalytics (Iosup et al.
-    2016) ``pagerank(A, max_iter=k, tol=None, weight=False)``, k iterations.
+    Motwani and Winograd 1999; parameters, stopping and dangling vertices as in NetworkX, except
+    for the bound 1e-3: NetworkX has only ``n * tol``, and stops after one or two iterations if a
+    graph has a million vertices, since all ranks add up to 1. With the default `tol` the bound
+    matters from 1000 vertices on. After a change by r the ranks are within
+    ``r * alpha / (1 - alpha)`` of the exact ones.
+    The GAP benchmark's PageRank (Beamer et al. 2015) is ``pagerank(A, tol=1e-4 / n, weight=False,
+    dangling=False)``. That of LDBC Graphalytics (Iosup et al. 2016) has k iterations:
+    ``pagerank(A, max_iter=k, tol=None, weight=False)``.
 
     Examples
     --------

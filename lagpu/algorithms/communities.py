@@ -334,10 +334,10 @@ def label_propagation(
 
     Notes
     -----
-    Each vertex takes the label of most weight among its neighbours: of several the least, which is
-    CDLP of LDBC Graphalytics; with colours its own or else the largest, which is
-    ``label_propagation_communities`` of NetworkX, where ``greedy_color`` makes the colours. A round
-    is a product ``A P'`` of work O(m) for each colour; memory of two matrices.
+    Each vertex takes the label of most weight among its neighbours. Without colours the least of
+    equal labels wins, as in CDLP of LDBC Graphalytics; with colours the vertex's own, else the
+    largest, as in NetworkX' ``label_propagation_communities`` with colours of ``greedy_color``.
+    A round is a product ``A P'`` of work O(m) for each colour; memory of two matrices.
     Source: Raghavan, Albert and Kumara 2007; Cordasco and Gargano 2012 (colours); Iosup and others
     2016 (CDLP).
 

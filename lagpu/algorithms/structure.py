@@ -757,7 +757,7 @@ def triangle_centrality(A: Matrix) -> Vector:
     Notes
     -----
     ``C<s(A)> = A (+.pair) A``, ``y = C 1`` and ``(3 A y - 2 pattern(C) y + y) / (1' y)``: one
-    masked product and two with a vector, O(m) memory. Exact but for one division.
+    masked product and two with a vector, O(m) memory. Only one division is rounded.
     Source: Burkhardt 2021.
 
     Examples

@@ -5,10 +5,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lagpu
 from lagpu import algorithms, catalog, generators
+from lagpu.draw.shapes import places
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import step
 
@@ -94,7 +96,7 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     formulas = {
         "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
         "shortest_path": ["before[source] = source", "back[target] = target"],
-        "k_core": ["peeled = valuele(left, k)", "t = valuege(core, k)"],
+        "k_core": ["peeled = valuele(left, degree)", "t = valuege(core, k)"],
         "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(forth, e)"],
         "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
         "triangle_count": ["largest = max(degree)", "s = plus(around) // 6"],
@@ -122,6 +124,21 @@ def test_a_page_draws_the_loops_that_its_code_shows(tmp_path):
     assert "orange arrows" in (tmp_path / "betweenness_centrality-5.svg").read_text("utf-8")
     page = page_of("strongly_connected_components", tmp_path)
     assert "frontier⟨s(rest), r⟩ = frontier min.first A\n" in page
+    page = page_of("k_hop_sizes", tmp_path)  # not the search that decides how many at once
+    assert "level 2: `levels" in page
+    assert "level 3" not in page
+    assert "| grid:16x16 (NotConverged) |" in page_of("eigenvector_centrality", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["pattern", "undirected", "acyclic", "mutual"])
+def test_no_edge_of_a_small_graph_passes_a_vertex(kind):
+    A = pages.small(kind)
+    at = places(*A.to_coo()[:2], A.nrows)
+    for tail, head in zip(*A.to_coo()[:2], strict=True):
+        way, out = at[head] - at[tail], at - at[tail]
+        along = np.clip(out @ way / (way @ way), 0, 1)
+        beside = np.hypot(*(out - along[:, None] * way).T)
+        assert np.sort(beside)[2] > 0.08 * np.ptp(at, axis=0).max()
 
 
 def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
