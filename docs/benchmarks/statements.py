@@ -230,6 +230,7 @@ def first(place: Backend, graph: str, jobs: int) -> Iterator[Row]:
 
 
 KINDS = ("line", "statement", "known", "loop", "body", "first")
+BESIDE = KINDS[:2]  # of a host beside a GPU
 
 
 @app.command()
@@ -261,8 +262,8 @@ def main(
             "first": lambda at=place: first(at, small, jobs),
         }
         for kind in what:
-            if kind not in ("line", "statement") and not on_device:
-                continue  # the others count launches, or wait for a compiler
+            if not on_device and (kind == "body" or (kind not in BESIDE and len(places) > 1)):
+                continue  # it counts launches, or would be no figure beside a GPU's
             for row in ways[kind]():
                 print(row, flush=True)
                 found["rows"].append(row)

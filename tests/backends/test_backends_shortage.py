@@ -26,24 +26,24 @@ def short(monkeypatch):
 
     class Scarce:
         def __init__(self):
-            self.full = False
+            self.scarce = False
 
         def __getattr__(self, name):
-            if self.full and name in ("empty", "zeros", "full", "arange", "ones"):
+            if self.scarce and name in ("empty", "zeros", "full", "arange", "ones"):
                 raise Shortage("Out of memory allocating 512 bytes (allocated so far: 8 GB).")
             return getattr(np, name)
 
     place = backends.get("sim")
     monkeypatch.setattr(place.device, "xp", Scarce())
     yield place
-    place.device.xp.full = False
+    place.device.xp.scarce = False
 
 
 def test_a_device_whose_allocation_fails_says_so_and_stays_usable(short):
     A = path(50, backend=short)
     q, w = Vector.from_coo([0, 3], True, size=50, like=A), Vector(INT32, 50, like=A)
     before = w.to_coo()[0].tolist()
-    short.device.xp.full = True
+    short.device.xp.scarce = True
     for attempt in (
         lambda: Matrix.from_coo([0], [1], nrows=5000, ncols=5000, backend=short),
         lambda: w << semiring.plus_pair(q @ A),
@@ -52,7 +52,7 @@ def test_a_device_whose_allocation_fails_says_so_and_stays_usable(short):
         with pytest.raises(OutOfMemory, match=r": Out of memory allocating 512 bytes \(") as caught:
             attempt()
         assert isinstance(caught.value.__cause__, Shortage)
-    short.device.xp.full = False
+    short.device.xp.scarce = False
     assert w.to_coo()[0].tolist() == before
     w << semiring.plus_pair(q @ A)
     assert w.nvals == 3
