@@ -164,7 +164,7 @@ def test_traversals(s, dtype, arch):
     both = (depths, body.assignments[1])
     found = grid_search(body._replace(A=A.data.csc(), assignments=both), None)
     assert isinstance(found, GridSearch), found
-    space = SimpleNamespace(block=1024, cluster=1, parts=0)
+    space = SimpleNamespace(block=1024, cluster=1, parts=0, degree=16.0)
     assert nvrtc_compile(found._kernel(space, {}, ranks=False), arch)
 
 
