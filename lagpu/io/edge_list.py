@@ -52,7 +52,7 @@ class Top(NamedTuple):
     start: int  # where this line begins
     first: bytes  # this line, empty if there is none
     nodes: int | None  # the vertices that a comment says
-    edges: int  # those that a comment says, which a file that was cut has not
+    edges: int  # as many as a comment says, more than a file has that was cut
     undirected: bool  # as in `Parsed`
     width: int  # the numbers of each line after it
     second: tuple[int, bytes]  # the number of the next such line, and the line, or nothing

@@ -486,6 +486,14 @@ def test_roots_are_as_many_as_there_is_time_for(sim, seconds, roots, runs):
     assert all(row["checked"] for row in part["rows"])
 
 
+@pytest.mark.parametrize(("seconds", "left"), [(50, 50), (12, 12), (10, 3), (1, 1)])
+def test_roots_that_there_is_no_time_for_are_left_out_by_quarters(seconds, left):
+    tested = runs._Roots.of("a path", load_graph("path:60", "cpu"), 50, 1).own(50, float(seconds))
+    slow = SimpleNamespace(slowest=lambda _: 1.0)  # seconds of each search
+    first = [*tested.roots]
+    assert [*tested.paced(slow)] == tested.roots == first[:left]
+
+
 def test_all_variants_of_lagpu_have_the_roots_of_the_slowest(sim, monkeypatch):
     def paced(self, clock):
         kernel = runner.pop(0)
