@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -33,6 +33,12 @@ _PASSED_ON = (
     errors.OutOfMemory,
 )
 
+#: Arguments with which NetworkX' own function may stop before it has seen the whole graph, and
+#: whether they are numbers.
+_LIMITS = {"cutoff": True, "depth_limit": True, "distance": True} | dict.fromkeys(
+    ("source", "target", "ebunch"), False
+)
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -50,16 +56,36 @@ class Declared:
 
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
-        own = self.signature.parameters
-        known = kwargs and {k: x for k, x in kwargs.items() if k in own or x is not None}
-        first = dict(zip(own, args, strict=False))
-        found = {**self._defaults, **first, **known}
-        once = len(first) == len(args) <= self._positional and first.keys().isdisjoint(known)
-        if once and len(found) == len(own):
+        names, count = self.names, len(args)
+        found = {**self._defaults, **dict(zip(names, args, strict=False)), **kwargs}
+        once = count <= self._positional and kwargs.keys().isdisjoint(names[:count])
+        if once and found.keys() == self._known:
             return found
+        known = {k: x for k, x in kwargs.items() if k in names or x is not None}
         given = self.signature.bind(*args, **known)  # which says what is wrong
         given.apply_defaults()
         return given.arguments
+
+    def plain(self, args: Any, kwargs: Mapping[str, Any]) -> bool:
+        """Return True for a call with all arguments that it needs and none that lagpu restricts."""
+        # Calls that lagpu leaves to NetworkX often take no longer than `bind`.
+        count = len(args)
+        if count >= len(self._keywords):
+            return False
+        for place, value in self._fixed:
+            if place < count and args[place] is not value:
+                return False
+        needed, allowed = self._keywords[count]
+        return needed <= kwargs.keys() <= allowed
+
+    def limits(self, args: Any, kwargs: Mapping[str, Any]) -> list[str]:
+        """Return those of the arguments `_LIMITS` that a call gives; None and infinity are none."""
+        found = []
+        for name, place, number in self._limits:
+            value = args[place] if place < len(args) else kwargs.get(name)
+            if value is not None and not (number and value == math.inf):
+                found.append(name)
+        return found
 
     def restricted(self, given: Mapping[str, Any]) -> list[str]:
         """Return the arguments whose values lagpu's own function lacks."""
@@ -71,6 +97,34 @@ class Declared:
             ):
                 found.append(name)
         return found
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all arguments."""
+        return tuple(self.signature.parameters)
+
+    @functools.cached_property
+    def places(self) -> list[tuple[str, int]]:
+        """Names and positions of the arguments that are graphs."""
+        return [(x, self.names.index(x)) for x in self.graphs]
+
+    @functools.cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    @functools.cached_property
+    def _keywords(self) -> list[tuple[frozenset[str], frozenset[str]]]:
+        """Keywords that a plain call of 0, 1, ... positional arguments needs, and may have."""
+        after = [frozenset(self.names[count:]) for count in range(self._positional + 1)]
+        return [(names - self._defaults.keys(), names - self.only.keys()) for names in after]
+
+    @functools.cached_property
+    def _fixed(self) -> list[tuple[int, Any]]:
+        return [(self.names.index(x), values[0]) for x, values in self.only.items()]
+
+    @functools.cached_property
+    def _limits(self) -> list[tuple[str, int, bool]]:
+        return [(x, k, _LIMITS[x]) for k, x in enumerate(self.names) if x in _LIMITS]
 
     @functools.cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -89,6 +143,11 @@ _DECLARED: dict[str, Declared] = {}
 def declared(name: str) -> Declared:
     """Return the declaration of a function by name."""
     return _DECLARED[name]
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """Return the functions of the backend by name."""
+    return {name: rules.function for name, rules in _DECLARED.items()}
 
 
 def answers(
@@ -195,18 +254,21 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if lagpu has the function for these arguments, else why not."""
     # NetworkX calls this before it converts graphs.
     rules = declared(name)
-    try:
-        given = rules.bind(args, kwargs)
-    except TypeError as error:
-        return f"{name}: {error}."
-    for G in map(given.__getitem__, rules.graphs):
+    plain = rules.plain(args, kwargs)
+    if not plain:
+        try:
+            given = rules.bind(args, kwargs)
+        except TypeError as error:
+            return f"{name}: {error}."
+    for x, place in rules.places:
+        G = args[place] if place < len(args) else kwargs.get(x)
         if not isinstance(G, (nx.Graph, Graph)):
             return f"{type(G).__name__} is not a graph that lagpu converts."
         if "directed" in rules.not_for and G.is_directed():
             return f"{name} of lagpu is for undirected graphs."
         if "multigraph" in rules.not_for and G.is_multigraph():
             return f"{name} of lagpu is for graphs without parallel edges."
-    for argument in rules.restricted(given):
+    for argument in () if plain else rules.restricted(given):
         if argument not in rules.text:
             values = " or ".join(map(repr, rules.only[argument]))
             return f"{name} of lagpu takes {argument}={values} alone."
@@ -216,13 +278,15 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
     rules = declared(name)
+    why = _ends_early(rules.limits(args, kwargs))  # first: such a call takes as long as this one
+    if why and not isinstance(args[0] if args else kwargs[rules.graphs[0]], Graph):
+        return f"{name} of NetworkX ends early {why}."
     given = rules.bind(args, kwargs)
     G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
-    why = _ends_early(G, given)  # first: such a call takes as long as this one
-    if why:
-        return f"{name} of NetworkX ends early {why}."
+    if _is_node(G, given.get("nodes")):
+        return f"{name} of NetworkX ends early with one node."
     if rules.short or any(given.get(x) is not None for x in _RESULTS):
         return f"{name} of NetworkX takes less time than a call of a backend."
     if callable(given.get("weight")) or callable(given.get("distance")):
@@ -256,16 +320,14 @@ def _is_node(G: Any, x: Any) -> bool:
         return False
 
 
-def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
+def _ends_early(limits: Sequence[str]) -> str:
     """Return where NetworkX' own function may stop before it has seen the whole graph, or ""."""
-    for bound in ("cutoff", "depth_limit", "distance"):
-        if given.get(bound) not in (None, math.inf):
-            return f"at its {bound}"
-    if given.get("source") is not None and given.get("target") is not None:
+    for limit in limits:
+        if _LIMITS[limit]:
+            return f"at its {limit}"
+    if "source" in limits and "target" in limits:
         return "at its target"
-    if given.get("ebunch") is not None:
-        return "with some pairs of nodes"
-    return "with one node" if _is_node(G, given.get("nodes")) else ""
+    return "with some pairs of nodes" if "ebunch" in limits else ""
 
 
 _PROBED, _DEEP = 512, 16  # nodes that a search may find, and levels that they have in a deep graph

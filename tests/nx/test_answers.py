@@ -6,7 +6,7 @@ from networkx_door import door  # noqa: F401
 
 import lagpu
 from lagpu.nx import convert_from_nx
-from lagpu.nx.answers import can_run, should_run
+from lagpu.nx.answers import _DECLARED, Declared, can_run, should_run
 
 KARATE = nx.karate_club_graph()
 
@@ -173,3 +173,22 @@ def test_binding_says_what_python_says(door):
         with pytest.raises(TypeError) as theirs:
             nx.bfs_edges.orig_func(KARATE, *args, **kwargs)
         assert can_run("bfs_edges", (KARATE, *args), kwargs) is not True, theirs
+
+
+def test_a_plain_call_is_one_that_the_whole_check_accepts(monkeypatch):
+    # `plain` is only quicker: positional and by keyword, with a default given, doubled or left out.
+    G, odd = nx.path_graph(4), object()
+    for name, rules in _DECLARED.items():
+        graphs = [G] * len(rules.graphs)
+        others = rules.names[len(graphs) :]
+        defaults = [rules._defaults.get(x, 0) for x in others]
+        calls = [((*graphs, *defaults[:k]), {}) for k in range(len(others) + 1)]
+        calls += [(graphs, dict(zip(others[:k], defaults, strict=False))) for k in range(9)]
+        calls += [(graphs, {x: odd}) for x in (*others, "no_argument")]
+        calls += [((*graphs, *defaults[:k], odd), {}) for k in range(len(others))]
+        calls += [((*graphs, *defaults), dict.fromkeys(others[:1], 0)), ((), {"G": G}), ((1,), {})]
+        for args, kwargs in calls:
+            quick = can_run(name, args, kwargs)
+            with monkeypatch.context() as whole:
+                whole.setattr(Declared, "plain", lambda *_: False)
+                assert can_run(name, args, kwargs) == quick, (name, args, kwargs)
