@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.algorithms.betweenness import is_directed
+from lagpu.check.graph import climbed
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed
 
@@ -149,21 +150,6 @@ def _check_between(prove: Callable[..., Any], A: Any, some: list[int], found: An
 
 
 # ---- readers of results, and facts of answers
-def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
-    """Return the depth and the root of each vertex of a forest by pointer doubling.
-
-    A root is its own parent. The root returned for a cycle is not its own parent.
-    """
-    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
-    for _ in range(len(parents).bit_length()):
-        further = jump[jump]
-        if bool((further == jump).all()):
-            break
-        depth += depth[jump]
-        jump = further
-    return depth, jump
-
-
 def depths(parents: Array) -> Array:
     """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
     inside = parents >= 0
@@ -248,10 +234,6 @@ def _in_five(A: Matrix) -> Vector:
 def _pairs(sources: Any) -> list[tuple[int, int]]:
     """Return pairs of the first of some vertices with each other one."""
     return [(sources[0], v) for v in sources[1:]]
-
-
-def _similar(kind: str, A: Matrix, facts: Any) -> Matrix:
-    return algorithms.similarity(A, _pairs(facts.sources), kind=kind)
 
 
 def _check_pairs(kind: str, A: Any, sources: Any, found: Any) -> None:
@@ -448,8 +430,9 @@ ALGORITHMS = (
     Algorithm("similarity", (), check.check_similarity, "of all pairs", graph="undirected",
               measured_as="triangle_count", slow=True, topic="similar"),
     *(Algorithm("similarity", _MANY, functools.partial(_check_pairs, kind), kind,
-                graph="undirected", call=functools.partial(_similar, kind),
-                measured_as="triangle_count") for kind in ("adamic_adar", "cosine", "jaccard")),
+                graph="undirected", measured_as="triangle_count",
+                call=lambda A, x, kind=kind: algorithms.similarity(A, _pairs(x.sources), kind=kind))
+      for kind in ("adamic_adar", "cosine", "jaccard")),
     Algorithm("reciprocity", (), check.check_reciprocity, measured_as="triangle_count",
               topic="mutual"),
     Algorithm("overall_reciprocity", (), check.check_reciprocity, measured_as="triangle_count",

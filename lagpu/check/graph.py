@@ -54,6 +54,11 @@ class Edges:
         """The end of each edge, (k,)."""
         return np.repeat(self.ends, self.counts)
 
+    @property
+    def weights(self) -> Array:
+        """The lengths as floats, (k,), or ones if the slice has no values."""
+        return np.ones(len(self.begin)) if self.lengths is None else self.lengths.astype(float)
+
 
 class Slice:
     """Some of the edges of a graph of n vertices, by columns.
@@ -163,8 +168,7 @@ class Slice:
         def of(run: tuple[int, int]) -> int:
             edges = self._edges(*run)
             begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
-            pair = _mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end)
-            mixed = _mixed(pair)
+            mixed = _mixed(_mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end))
             return int(mixed[begin < end].sum()) - int(mixed[end < begin].sum())
 
         return sum(mapped(of, self._runs)) & _MASK
@@ -216,10 +220,7 @@ class Slices:
         """
         if self.parts is None:
             return self.own[0].at_ends(of, ufunc, empty)
-
-        def work(_home: Any, piece: int) -> Array:
-            return self.own[piece].at_ends(of, ufunc, empty)
-
+        work = lambda _, piece: self.own[piece].at_ends(of, ufunc, empty)  # noqa: E731
         return self.parts.reduced(work, (self.n, self.n), self._ends, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
@@ -371,6 +372,21 @@ def components(
     """Return the least vertex of each vertex's component, weak or strong, by SciPy, (n,)."""
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
     return _least_of(*csgraph.connected_components(pattern, connection=connection))
+
+
+def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
+    """Return the depth and the root of each vertex of a forest by pointer doubling.
+
+    A root is its own parent. The root returned for a cycle is not its own parent.
+    """
+    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
+    for _ in range(len(parents).bit_length()):
+        further = jump[jump]
+        if bool((further == jump).all()):
+            break
+        depth += depth[jump]
+        jump = further
+    return depth, jump
 
 
 @dataclass(frozen=True)
