@@ -236,6 +236,10 @@ def _pairs(sources: Any) -> list[tuple[int, int]]:
     return [(sources[0], v) for v in sources[1:]]
 
 
+def _similar(kind: str, A: Matrix, facts: Any) -> Matrix:
+    return algorithms.similarity(A, _pairs(facts.sources), kind=kind)
+
+
 def _check_pairs(kind: str, A: Any, sources: Any, found: Any) -> None:
     check.check_similarity(A, found, _pairs(sources), kind=kind)
 
@@ -430,9 +434,8 @@ ALGORITHMS = (
     Algorithm("similarity", (), check.check_similarity, "of all pairs", graph="undirected",
               measured_as="triangle_count", slow=True, topic="similar"),
     *(Algorithm("similarity", _MANY, functools.partial(_check_pairs, kind), kind,
-                graph="undirected", measured_as="triangle_count",
-                call=lambda A, x, kind=kind: algorithms.similarity(A, _pairs(x.sources), kind=kind))
-      for kind in ("adamic_adar", "cosine", "jaccard")),
+                graph="undirected", call=functools.partial(_similar, kind),
+                measured_as="triangle_count") for kind in ("adamic_adar", "cosine", "jaccard")),
     Algorithm("reciprocity", (), check.check_reciprocity, measured_as="triangle_count",
               topic="mutual"),
     Algorithm("overall_reciprocity", (), check.check_reciprocity, measured_as="triangle_count",

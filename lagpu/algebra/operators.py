@@ -200,7 +200,7 @@ class _Algebra:
     @property
     def is_positional(self) -> bool:
         """Whether the result is an index and no value is read."""
-        return False
+        return bool(getattr(getattr(self, "multiply", self), "positional", ""))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -316,11 +316,6 @@ class BinaryOp(Operator):
             return self
         other: Any = _tables["binary"][self.flips_to] if self.flips_to else None
         return other if None in (other, self.dtype) else other[self.dtype]
-
-    @property
-    def is_positional(self) -> bool:
-        """Whether the result is an index and no value is read."""
-        return bool(self.positional)
 
     @property
     def monoid(self) -> Monoid | None:
@@ -481,11 +476,6 @@ class Semiring(_Algebra):
     def binaryop(self) -> BinaryOp:
         """The multiplication, by its name in python-graphblas."""
         return self.multiply if self.dtype is None else self.multiply[self.dtype]
-
-    @property
-    def is_positional(self) -> bool:
-        """Whether the products are indices and no value is read."""
-        return bool(self.multiply.positional)
 
     @property
     def commutes_to(self) -> Semiring | None:

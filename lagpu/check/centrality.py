@@ -511,7 +511,8 @@ def check_degree_centrality(
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
 
     def ends(edges: Slices, *, loops: bool = False) -> Array:
-        return edges.at_ends(lambda e: np.int64((e.begin == e.end) | (not loops)), np.add, 0)
+        counted = lambda e: np.asarray((e.begin == e.end) | (not loops), np.int64)  # noqa: E731
+        return edges.at_ends(counted, np.add, 0)
 
     into, out = ends(proof.edges), ends(proof.edges.reversed)
     both = into + (ends(proof.edges, loops=True) if proof.edges.symmetric else out)

@@ -221,11 +221,9 @@ class Matrix(Collection, MatrixOperand):
         """
         array = as_array(values)
         arguments.require_ndim(array, 2)
-        kept = arguments.is_present(array, missing_value)
-        rows, cols = np.nonzero(kept)
-        nrows, ncols = array.shape
-        values = array[rows, cols]
-        return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
+        rows, cols = np.nonzero(arguments.is_present(array, missing_value))
+        where |= dict(zip(("nrows", "ncols"), array.shape, strict=True))
+        return cls.from_coo(rows, cols, array[rows, cols], dtype, **where)
 
     @classmethod
     def from_edgelist(
@@ -530,8 +528,7 @@ class Matrix(Collection, MatrixOperand):
         triplets = rows[inside], cols[inside], values[inside]
         where: dict[str, Any] = {"nrows": shape[0], "ncols": shape[1], "name": self.name}
         new = type(self).from_coo(*triplets, self.dtype, like=self, **where)
-        call: Call = new.copying()
-        return call._written_in(_getframe(1))
+        return new.copying()._written_in(_getframe(1))
 
     # ------------------------------------------------------------------------- parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:

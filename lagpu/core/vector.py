@@ -208,7 +208,6 @@ class Vector(Collection):
         fill = None if fill_value is None else arguments.as_fill(fill_value, kind)
         if fill is None:
             arguments.require_full(self, nvals)
-        dense: np.ndarray[Any, Any]
         if not on_device and (place.device is None or self.size < _LARGE):
             if nvals == self.size:
                 return np.asarray(cast(place.vector_values(self.data), kind))
@@ -223,8 +222,7 @@ class Vector(Collection):
             place.execute(Statement(data, Descriptor(self.data), Assign(self.data), self.dtype))
         elif kind is not self.dtype:
             data = place.dup(data, kind)
-        dense = place.vector_values(data, on_device)
-        return dense
+        return place.vector_values(data, on_device)
 
     __dlpack__ = arguments.dlpack
     __dlpack_device__ = arguments.dlpack_device

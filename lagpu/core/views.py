@@ -199,8 +199,7 @@ class Gather(VectorIndex):
         checked = ops.ScalarRef(both.data, both.dtype, repr(self), now)
         expr.constant(checked, both.dtype).new()
         gathered: Call = p.selection(nrows=u.size).T.mxv(u, "any_second")
-        gathered.formula = (u, "[", p, "]")
-        return gathered._written_in(_getframe(1))
+        return gathered._written_in(_getframe(1), (u, "[", p, "]"))
 
     def _refused(self, *_: Any) -> NoReturn:
         _require_indices(self.of, self.indices)  # it raises: at a vector one only reads
@@ -239,8 +238,7 @@ def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     if not (isinstance(rest, slice) and rest == slice(None)):
         part = (A[[row], col].call() if is_row else A[row, [col]].call()).new()
         call: Call = (part[0, :] if is_row else part[:, 0]).call()
-        call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
-        return call
+        return call._written_in(None, (A, f"[{row}, J]" if is_row else f"[I, {col}]"))
     index, size, what = list(_each(A, (row, col)))[0 if is_row else 1]
     k = arguments.single_index(index, size, what)
     formula = (A, f"[{k}, :]" if is_row else f"[:, {k}]")
@@ -380,8 +378,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
             f"Make a {kind.lower()} with {kind}.from_dense or from_coo."
         )
     if indices is None and out.ndim == 2:
-        call: Call = value.copying()
-        return call
+        return value.copying()
     shape = _shape_of_part(out, lists)
     if indices is not None and value.shape != shape:
         part = IndexExpr(out, indices).ndim
@@ -405,10 +402,7 @@ def _number_assignment(
     At indices a scalar without a value deletes, unless a loop records the statement.
     """
     if at and isinstance(value, OUTPUTS[0]) and current_recorder() is None and value.is_empty:
-        shape = tuple(
-            n if k is None else len(k)
-            for n, k in zip(out.shape, lists or (None,) * out.ndim, strict=True)
-        )
+        shape = _shape_of_part(out, lists)
         none = type(out)(out.dtype, *shape, like=out)
         return Call(ops.Assign(none.data, lists), (none,), out.dtype, shape, (value,))
     number = arguments.scalar_value(value, out.dtype, out.name)
