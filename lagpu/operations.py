@@ -21,10 +21,10 @@ class Formula(NamedTuple):
     right: Any
 
 
-_SIGNS = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul},
-    **{"/": operator.truediv, "//": operator.floordiv, "%": operator.mod},
-}
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 
 
 def number_at(formula: Any, depth: int) -> Any:
@@ -705,10 +705,8 @@ class RecordedBody(Statements):
 
     def place_of(self, handle: Handle) -> Place | None:
         """Return the place of a handle, or None."""
-        for place, x in zip(self.record.places, self.handles, strict=True):
-            if x is handle:
-                return place
-        return None
+        pairs = zip(self.record.places, self.handles, strict=True)
+        return next((place for place, x in pairs if x is handle), None)
 
 
 def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:

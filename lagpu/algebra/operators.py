@@ -79,12 +79,6 @@ def index(_dtype: DType) -> DType:
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
 # the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
 # BOOL.
-def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
-    """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
-    number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
-    return lambda *operands: cast(function(*map(number, operands)), result)
-
-
 def _mark_used(*operands: Any) -> None:
     """Suppress the warnings of expressions that are not used: one error is enough."""
     for operand in operands:
@@ -246,8 +240,10 @@ class Operator(_Algebra):
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
         function, result = self.numpy, self.result(domain)
-        if self.of_numbers:
-            function = np.frompyfunc(_on_numbers(self.numpy, domain, result), len(operands), 1)
+        if self.of_numbers:  # it computes with NumPy's numbers, which wrap
+            number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
+            one = lambda *numbers: cast(self.numpy(*map(number, numbers)), result)  # noqa: E731
+            function = np.frompyfunc(one, len(operands), 1)
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
             return cast(values.astype(result.numpy) if self.of_numbers else values, result)
