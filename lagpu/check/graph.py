@@ -424,13 +424,7 @@ class Pattern:
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:
         parts = _parts_of(A)
-        if parts is None:
-            columns = _columns(A)
-            n = int(columns.shape[0])
-            whole = Slice(n, columns.indptr.astype(np.int64), columns.indices)
-            self.slices = Slices(n, {0: whole})
-        else:
-            self.slices = Slices.of_parts(A, parts)
+        self.slices = _whole(A) if parts is None else Slices.of_parts(A, parts)
         self.slices.known_symmetric = symmetric
         self.n = self.slices.n
 
@@ -640,8 +634,8 @@ def _require_square(nrows: int, n: int) -> None:
         raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
 
 
-def _columns(A: Any) -> Any:
-    """Return any graph as a SciPy CSC array of ones, rows rising in each column."""
+def _whole(A: Any) -> Slices:
+    """Return the edges of any graph as one slice without values, rows rising in each column."""
     own = isinstance(A, Matrix)  # so its arrays are copies
     if own:
         col_ptr, row_idx, _ = A._flushed().matrix_to_csc(A.data, narrow=True)
@@ -664,4 +658,4 @@ def _columns(A: Any) -> Any:
     found = sp.csc_array(arrays, shape=(n, n))
     if not own:  # a matrix has each entry once
         found.sum_duplicates()
-    return found
+    return Slices(n, {0: Slice(n, found.indptr.astype(np.int64), found.indices)})
