@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
-from lagpu.dtypes import DType, cast, lookup
+from lagpu.dtypes import Array, DType, cast, lookup
 
 
 class Formula(NamedTuple):
@@ -203,7 +203,6 @@ def read(x: Any, depth: int) -> Any:
 # accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
 # ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
 # if `replace` is set. The output may be one of the operands.
-Array = np.ndarray[Any, Any]
 Handle = Any
 """A backend's own object for a vector or a matrix; it stays the same when it is written."""
 Indices = tuple[Array | None, ...] | None

@@ -677,11 +677,8 @@ class MonoidTable(Table[Monoid]):
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity
-            made = Parameterized(
-                lambda *x, **y: self.register_anonymous(binaryop(*x, **y), end(*x, **y), own),
-                own,
-                (binaryop, identity),
-            )
+            make = lambda *x, **y: self._row(own, binaryop(*x, **y), end(*x, **y), None)  # noqa: E731
+            made = Parameterized(make, own, (binaryop, identity))
             binaryop.monoid, made.is_idempotent = made, is_idempotent
             return made
         return self._row(own, binaryop, identity, None)
@@ -705,13 +702,9 @@ class MonoidTable(Table[Monoid]):
         found = binary.lookup(op)
         if found.positional:
             raise DomainMismatch(f"monoid: {found!r} reads indices, so it cannot add.")
-        return Monoid(
-            name,
-            found,
-            _of_type(identity, f"monoid.{name}: identity"),
-            terminal=None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal"),
-            registered=True,
-        )
+        start = _of_type(identity, f"monoid.{name}: identity")
+        end = None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal")
+        return Monoid(name, found, start, terminal=end, registered=True)
 
 
 monoid = MonoidTable()

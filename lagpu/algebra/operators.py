@@ -528,8 +528,7 @@ class Semiring(_Algebra):
 
         A product of another type is cast to the result type before it is added.
         """
-        unified = self.dtype or self.multiply.dtype or unify(left, right)
-        domain = self.multiply.domain(unified)
+        domain = self.multiply.domain(self.dtype or self.multiply.dtype or unify(left, right))
         if self.multiply.result is same:  # the monoid decides the type: plus over BOOL is INT64
             added = self.monoid.op.domain(domain)
             if all(self.multiply.reads):  # it widens operands alone: lor of sums adds before a cast

@@ -534,8 +534,7 @@ class Collection(Arithmetic):
             formula = (bound.name, "(", one, ", ", self, ")")
         elif right is not None:
             formula = (bound.name, "(", self, ", ", other, ")")
-        operation = new(Apply, (self.data, function))
-        return Call(operation, (self,), result, self.shape, formula, by)
+        return Call(new(Apply, (self.data, function)), (self,), result, self.shape, formula, by)
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.

@@ -331,8 +331,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     domain, result = semiring.types(u.dtype, v.dtype)
     products = u.ewise_mult(v, semiring.multiply[domain]).new(result)
     total = products.reduce(semiring.monoid)
-    formula = (u, f" {semiring.name} ", v)
-    return Call(total.operation, (products,), result, (), formula, by)
+    return Call(total.operation, (products,), result, (), (u, f" {semiring.name} ", v), by)
 
 
 def _other_ways(A: Any, u: Any, flip: bool) -> str:

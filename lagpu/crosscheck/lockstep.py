@@ -19,7 +19,7 @@ from lagpu.core.recorder import Observer, run_statement
 from lagpu.crosscheck import meaning
 from lagpu.crosscheck.meaning import EXACT, TOLERANCE, Agreement, Entries, HostMatrix, Rule, Terms
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
-from lagpu.dtypes import BOOL, DType, cast
+from lagpu.dtypes import BOOL, Array, DType, cast
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
@@ -78,7 +78,6 @@ def formula_of(to: Any, call: Any) -> str:
     return " << ".join(format_formula(x.formula, names) for x in (to, call))
 
 
-Array = np.ndarray[Any, Any]
 # Names of methods in messages.
 _SHOWN = {"matrix_from_diagonal": "matrix_from_diag", "diagonal": "matrix_diag"}
 _ASSIGNING = (ops.Assign, ops.AssignScalar)

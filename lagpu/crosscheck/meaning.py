@@ -9,10 +9,9 @@ import numpy as np
 
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
-from lagpu.dtypes import DType, cast
+from lagpu.dtypes import Array, DType, cast
 from lagpu.host.columns import distinct, listed
 
-Array = np.ndarray[Any, Any]
 Lookup = tuple[Array, Array]  # at each index, whether there is an entry, and its value
 
 
