@@ -254,8 +254,7 @@ def parquet_source(file: Path, options: Options, name: str) -> Source | None:
         for group in range(groups):
             if group % count in pieces:
                 with parquet.damage_named(name):
-                    batches = table.iter_batches(_ROWS, [group], titles)
-                    for k, batch in enumerate(batches):
+                    for k, batch in enumerate(table.iter_batches(_ROWS, [group], titles)):
                         yield group % count, _batch(group << 32 | k, batch, titles)
 
     def shape(extent: Extent) -> tuple[int, int, Edges]:
