@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.algorithms.betweenness import is_directed
+from lagpu.check.graph import climbed
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed
 
@@ -149,21 +150,6 @@ def _check_between(prove: Callable[..., Any], A: Any, some: list[int], found: An
 
 
 # ---- readers of results, and facts of answers
-def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
-    """Return the depth and the root of each vertex of a forest by pointer doubling.
-
-    A root is its own parent. The root returned for a cycle is not its own parent.
-    """
-    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
-    for _ in range(len(parents).bit_length()):
-        further = jump[jump]
-        if bool((further == jump).all()):
-            break
-        depth += depth[jump]
-        jump = further
-    return depth, jump
-
-
 def depths(parents: Array) -> Array:
     """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
     inside = parents >= 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
-from lagpu.dtypes import DType, cast, lookup
+from lagpu.dtypes import Array, DType, cast, lookup
 
 
 class Formula(NamedTuple):
@@ -21,10 +21,10 @@ class Formula(NamedTuple):
     right: Any
 
 
-_SIGNS = {
-    **{"+": operator.add, "-": operator.sub, "*": operator.mul},
-    **{"/": operator.truediv, "//": operator.floordiv, "%": operator.mod},
-}
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 
 
 def number_at(formula: Any, depth: int) -> Any:
@@ -203,7 +203,6 @@ def read(x: Any, depth: int) -> Any:
 # accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
 # ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
 # if `replace` is set. The output may be one of the operands.
-Array = np.ndarray[Any, Any]
 Handle = Any
 """A backend's own object for a vector or a matrix; it stays the same when it is written."""
 Indices = tuple[Array | None, ...] | None
@@ -705,10 +704,8 @@ class RecordedBody(Statements):
 
     def place_of(self, handle: Handle) -> Place | None:
         """Return the place of a handle, or None."""
-        for place, x in zip(self.record.places, self.handles, strict=True):
-            if x is handle:
-                return place
-        return None
+        pairs = zip(self.record.places, self.handles, strict=True)
+        return next((place for place, x in pairs if x is handle), None)
 
 
 def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:

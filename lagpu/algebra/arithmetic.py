@@ -196,18 +196,9 @@ class OperatorTable(Table[Kind]):
             Result type if it is not that of the operands. An index-unary operator needs it; one
             whose result is BOOL can select.
         """
-        return self._add(
-            self.row(
-                name,
-                numpy,
-                f"User_{name}",  # no built-in functor has such a name
-                cuda,
-                formula=cuda,
-                result=_constant(result),
-                of_numbers=True,
-                **self._of_users,
-            )
-        )
+        functor = f"User_{name}"  # no built-in functor has such a name
+        more = {"result": _constant(result), "of_numbers": True, **self._of_users}
+        return self._add(self.row(name, numpy, functor, cuda, formula=cuda, **more))
 
     def register_new(
         self, name: str, function: Callable[..., Any], *, cuda: str = "",
@@ -251,11 +242,8 @@ class OperatorTable(Table[Kind]):
         own = name or re.sub("[^a-z0-9]+", "_", function.__name__.lower()).strip("_")
         if parameterized:
             more = {"cuda": cuda, "result": result}
-            return Parameterized(
-                lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more),
-                own,
-                (function,),
-            )
+            make = lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more)  # noqa: E731
+            return Parameterized(make, own, (function,))
         functor = f"User_{own.replace('.', '_')}_{next(_numbers)}"
         rule = _inferred(function, own, self.row) if result is None else _constant(result)
         made: Any = self.row(
@@ -689,11 +677,8 @@ class MonoidTable(Table[Monoid]):
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity
-            made = Parameterized(
-                lambda *x, **y: self.register_anonymous(binaryop(*x, **y), end(*x, **y), own),
-                own,
-                (binaryop, identity),
-            )
+            make = lambda *x, **y: self._row(own, binaryop(*x, **y), end(*x, **y), None)  # noqa: E731
+            made = Parameterized(make, own, (binaryop, identity))
             binaryop.monoid, made.is_idempotent = made, is_idempotent
             return made
         return self._row(own, binaryop, identity, None)
@@ -717,13 +702,9 @@ class MonoidTable(Table[Monoid]):
         found = binary.lookup(op)
         if found.positional:
             raise DomainMismatch(f"monoid: {found!r} reads indices, so it cannot add.")
-        return Monoid(
-            name,
-            found,
-            _of_type(identity, f"monoid.{name}: identity"),
-            terminal=None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal"),
-            registered=True,
-        )
+        start = _of_type(identity, f"monoid.{name}: identity")
+        end = None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal")
+        return Monoid(name, found, start, terminal=end, registered=True)
 
 
 monoid = MonoidTable()

@@ -79,12 +79,6 @@ def index(_dtype: DType) -> DType:
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
 # the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
 # BOOL.
-def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
-    """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
-    number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
-    return lambda *operands: cast(function(*map(number, operands)), result)
-
-
 def _mark_used(*operands: Any) -> None:
     """Suppress the warnings of expressions that are not used: one error is enough."""
     for operand in operands:
@@ -200,7 +194,7 @@ class _Algebra:
     @property
     def is_positional(self) -> bool:
         """Whether the result is an index and no value is read."""
-        return False
+        return bool(getattr(getattr(self, "multiply", self), "positional", ""))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,8 +240,10 @@ class Operator(_Algebra):
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
         function, result = self.numpy, self.result(domain)
-        if self.of_numbers:
-            function = np.frompyfunc(_on_numbers(self.numpy, domain, result), len(operands), 1)
+        if self.of_numbers:  # it computes with NumPy's numbers, which wrap
+            number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
+            one = lambda *numbers: cast(self.numpy(*map(number, numbers)), result)  # noqa: E731
+            function = np.frompyfunc(one, len(operands), 1)
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
             return cast(values.astype(result.numpy) if self.of_numbers else values, result)
@@ -316,11 +312,6 @@ class BinaryOp(Operator):
             return self
         other: Any = _tables["binary"][self.flips_to] if self.flips_to else None
         return other if None in (other, self.dtype) else other[self.dtype]
-
-    @property
-    def is_positional(self) -> bool:
-        """Whether the result is an index and no value is read."""
-        return bool(self.positional)
 
     @property
     def monoid(self) -> Monoid | None:
@@ -483,11 +474,6 @@ class Semiring(_Algebra):
         return self.multiply if self.dtype is None else self.multiply[self.dtype]
 
     @property
-    def is_positional(self) -> bool:
-        """Whether the products are indices and no value is read."""
-        return bool(self.multiply.positional)
-
-    @property
     def commutes_to(self) -> Semiring | None:
         """The semiring of the exchanged operands, if the table has it."""
         other = self.multiply.commutes_to
@@ -542,8 +528,7 @@ class Semiring(_Algebra):
 
         A product of another type is cast to the result type before it is added.
         """
-        unified = self.dtype or self.multiply.dtype or unify(left, right)
-        domain = self.multiply.domain(unified)
+        domain = self.multiply.domain(self.dtype or self.multiply.dtype or unify(left, right))
         if self.multiply.result is same:  # the monoid decides the type: plus over BOOL is INT64
             added = self.monoid.op.domain(domain)
             if all(self.multiply.reads):  # it widens operands alone: lor of sums adds before a cast

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.bfs import bfs_levels
+from lagpu.algorithms.bfs import bfs_levels, frontier_of
 from lagpu.algorithms.inputs import random_seed, require_square, source_vertices
 from lagpu.algorithms.sssp import bellman_ford, lengths_of, tight_edges
 from lagpu.algorithms.structure import connected_components
@@ -90,10 +90,7 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
         frontier = Vector(FP64, A.nrows, like=A, name="frontier")
         frontier[sources[0]] = 1
     else:
-        rows, k = np.arange(len(sources)), len(sources)
-        frontier = Matrix.from_coo(
-            rows, sources, 1, FP64, nrows=k, ncols=A.nrows, like=A, name="frontier"
-        )
+        frontier = frontier_of(A, sources, 1, FP64)
     levels = type(frontier)(INT32, *frontier.shape, like=A, name="levels")
     paths = type(frontier)(FP64, *frontier.shape, like=A, name="paths")
     for depth in loop(until_empty=frontier):
@@ -363,17 +360,14 @@ def fold_branches(A: Matrix) -> Folded:
     edges = A.select("offdiag").new().apply("one").new(BOOL, name="edges")
     mass = Vector.from_scalar(1, A.nrows, FP64, like=A, name="mass")
     between = Vector.from_scalar(0, A.nrows, FP64, like=A, name="between")
-    left = _peeled(edges, mass, between)
-    vertices = left.select("valuegt", 0).new().to_coo()[0]
+    vertices = _peeled(edges, mass, between).select("valuegt", 0).new().to_coo()[0]
     held = mass.to_dense()
     labels = connected_components(edges).to_dense().astype(np.int64)
     reachable = np.bincount(labels, minlength=A.nrows)[labels].astype(float)
     half = np.full(A.nrows, 2.0)
     half[vertices] = 1  # the searches give the other half
     known = between.to_dense() + half * (held - 1) * (reachable - held)
-    rest = edges
-    if len(vertices) < A.nrows:
-        rest = edges[vertices, vertices].new(name=A.name)
+    rest = edges[vertices, vertices].new(name=A.name) if len(vertices) < A.nrows else edges
     return Folded(rest, vertices, held, known, reachable)
 
 
@@ -616,8 +610,7 @@ def _sums(
         _count_ends(delta, levels, endpoints, targets)
         totals[0](accum=binary.plus) << _by_vertex(delta)
         if squares:
-            square = delta.ewise_mult(delta, binary.times).new()
-            totals[1](accum=binary.plus) << _by_vertex(square)
+            totals[1](accum=binary.plus) << _by_vertex(delta.ewise_mult(delta, binary.times).new())
 
     return sums(A, sources, batch, pieces, 1 + squares, add)
 

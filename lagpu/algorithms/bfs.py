@@ -11,7 +11,7 @@ from lagpu.algebra.tables import semiring
 from lagpu.algorithms.inputs import index_type, source_vertex, source_vertices, where_any
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.dtypes import BOOL, FP64, INT32
+from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.loops.loop import loop
 
@@ -257,10 +257,14 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
     if isinstance(sources, (set, frozenset)):
         raise DomainMismatch("sources: a set has no order, which rows need. Give a list.")
     chosen = source_vertices(A, sources)
-    k, n = len(chosen), A.nrows
-    values, kind = (chosen, index_type(A)) if numbered else (True, BOOL)
+    return frontier_of(A, chosen, *((chosen, index_type(A)) if numbered else (True, BOOL)))
+
+
+def frontier_of(A: Matrix, sources: list[int], values: Any, kind: DType) -> Matrix:
+    """Return the k x n matrix with a value at each row's source."""
+    k, n = len(sources), A.nrows
     return Matrix.from_coo(
-        np.arange(k), chosen, values, kind, nrows=k, ncols=n, like=A, name="frontier"
+        np.arange(k), sources, values, kind, nrows=k, ncols=n, like=A, name="frontier"
     )
 
 

@@ -133,8 +133,7 @@ def _from_distances(
     back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
     search = _search(A, weight, what)
-    one = lambda v: of(search(back, v).dup(FP64))  # noqa: E731
-    values = progress.each(one, chosen, what.partition(":")[0])
+    values = progress.each(lambda v: of(search(back, v).dup(FP64)), chosen, what.partition(":")[0])
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
@@ -189,13 +188,11 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     [3, 2, 2, 3]
     """
     require_square(A)
-    what = "eccentricity: v"
-    vertices = list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, what)
-    search = _search(A, weight, "eccentricity")
-    one = lambda s: _reach_all(A, s, "eccentricity", search)[1]  # noqa: E731
-    found = progress.each(one, vertices, "eccentricity")
-    values = np.array(found, _kind(A, weight).numpy)
-    return Vector.from_coo(vertices, values, size=A.nrows, like=A)
+    what = "eccentricity"
+    vertices = list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, f"{what}: v")
+    search = _search(A, weight, what)
+    found = progress.each(lambda s: _reach_all(A, s, what, search)[1], vertices, what)
+    return Vector.from_coo(vertices, found, _kind(A, weight), size=A.nrows, like=A)
 
 
 def _kind(A: Matrix, weight: bool) -> DType:
@@ -607,10 +604,9 @@ def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
     if not isinstance(given, Vector):
         values = [inputs.number(x, what) for x in given.values()]
         given = Vector.from_coo(list(given), values, FP64, size=A.nrows, like=A)
-    found: Vector = given
-    if found.size != A.nrows:
-        raise errors.DimensionMismatch(f"{what}.size {found.size} != {A.nrows} vertices.")
-    return found
+    if given.size != A.nrows:
+        raise errors.DimensionMismatch(f"{what}.size {given.size} != {A.nrows} vertices.")
+    return given
 
 
 # ---- eigenvector and Katz centrality, hubs and authorities: products with a vector until it is

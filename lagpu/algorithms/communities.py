@@ -64,11 +64,9 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
     inputs.require_square(A)
     place, names = _places(A, labels, "contraction")
     P = place.selection(nrows=names.size).new(name="P")
-    kind = FP64 if A.dtype.is_float or A.dtype is UINT64 else INT64
-    values = A.dup(kind)
+    values = A.dup(FP64 if A.dtype.is_float or A.dtype is UINT64 else INT64)
     rows = semiring[f"{op}_second"](P @ values).new(name="rows")
-    quotient: Matrix = semiring[f"{op}_first"](rows @ P.T).new(name="quotient")
-    return quotient, names
+    return semiring[f"{op}_first"](rows @ P.T).new(name="quotient"), names
 
 
 def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
@@ -216,15 +214,13 @@ def louvain(
             "Give an undirected graph, as A.ewise_add(A.T, 'plus').new()."
         )
     most = A.nrows if max_level is None else integer(max_level, "louvain: max_level", 1)
-    options = (
-        inputs.number(resolution, "louvain: resolution"),
-        inputs.number(threshold, "louvain: threshold"),
-    )
+    resolution = inputs.number(resolution, "louvain: resolution")
+    threshold = inputs.number(threshold, "louvain: threshold")
     drawn = np.random.default_rng(inputs.random_seed(seed, "louvain", A))
     own = inputs.numbered(A, "own")
     labels = own.dup(name="labels")
     for _ in range(most if B.reduce("plus").new().value else 0):
-        found = _level(B, *options, drawn)
+        found = _level(B, resolution, threshold, drawn)
         place, names = _places(B, found, "louvain")
         if names.size == B.nrows:
             break

@@ -187,8 +187,7 @@ def overall_reciprocity(A: Matrix) -> float:
     if not A.nvals:
         raise InvalidValue("overall_reciprocity: the graph has no edges.")
     E = A.select("offdiag").new()
-    both = E.ewise_mult(E.T, binary.pair).new()
-    return float(both.nvals / A.nvals)
+    return float(E.ewise_mult(E.T, binary.pair).new().nvals / A.nvals)
 
 
 # ---- Laplacian matrices

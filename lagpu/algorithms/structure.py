@@ -80,8 +80,7 @@ def _one_by_one(A: Matrix) -> Vector:
     labels = Vector(inputs.index_type(A), A.nrows, like=A, name="labels")
     while labels.nvals < A.nrows:
         source = (~labels.S).new().apply("index").new().reduce("min").new().value
-        reached = bfs_levels_joint(A, [source])
-        labels(reached.S) << source
+        labels(bfs_levels_joint(A, [source]).S) << source
     return labels
 
 
@@ -310,8 +309,7 @@ def topological_levels(A: Matrix) -> Vector:
         frontier(~levels.S, replace=True) << edges_in.select("valueeq", 0)
     if levels.nvals < A.nrows:
         rest = (~levels.S).new()  # each of these has an edge from another one
-        before = semiring.any_secondi(rest @ A).new(mask=rest.S)
-        cycle = cycle_of(before.to_dense(-1))
+        cycle = cycle_of(semiring.any_secondi(rest @ A).new(mask=rest.S).to_dense(-1))
         around = " -> ".join(map(str, [*cycle, cycle[0]]))
         raise CycleFound(f"topological order: there is a cycle {around}. Remove an edge.", cycle)
     return levels
@@ -340,8 +338,7 @@ def topological_order(A: Matrix) -> Vector:
     >>> topological_order(A).to_dense().tolist()
     [2, 1, 0]
     """
-    levels = topological_levels(A)
-    order = np.argsort(levels.to_dense(), kind="stable")
+    order = np.argsort(topological_levels(A).to_dense(), kind="stable")
     return Vector.from_dense(order.astype(np.int64), like=A, name="order")
 
 
@@ -372,7 +369,9 @@ def core_number(A: Matrix) -> Vector:
     [2, 2, 2, 1]
     """
     require_square(A)
-    edges = _edges_between(A)
+    edges = A.select("offdiag").new().apply("one").new(INT64, name="E")
+    if not edges.is_symmetric:
+        edges = edges.ewise_add(edges.T, binary.plus).new(name="E")  # 2 for u -> v and v -> u
     core = Vector(INT32, A.nrows, like=A, name="core")
     peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
     left = Vector.from_scalar(0, A.nrows, INT64, like=A, name="left")
@@ -424,14 +423,6 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
 
 
 _core_number = core_number  # the function; an argument of `k_core` hides its name
-
-
-def _edges_between(A: Matrix) -> Matrix:
-    """Return how many edges join two vertices: 2 for u -> v and v -> u in a directed graph."""
-    edges: Matrix = A.select("offdiag").new().apply("one").new(INT64, name="E")
-    if edges.is_symmetric:
-        return edges
-    return edges.ewise_add(edges.T, binary.plus).new(name="E")
 
 
 # ---- maximal independent set: Luby's algorithm

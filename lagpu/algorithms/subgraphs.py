@@ -10,7 +10,7 @@ import numpy as np
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.betweenness import batches
-from lagpu.algorithms.bfs import neighborhood
+from lagpu.algorithms.bfs import frontier_of, neighborhood
 from lagpu.algorithms.sssp import sssp
 from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
@@ -192,9 +192,7 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     sources = list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, what)
     sizes = Vector(INT64, n, like=A, name="sizes")
     for some in batches(A, sources, None):
-        frontier = Matrix.from_coo(
-            range(len(some)), some, True, BOOL, nrows=len(some), ncols=n, like=A
-        )
+        frontier = frontier_of(A, some, True, BOOL)
         levels = Matrix(INT32, *frontier.shape, like=A, name="levels")
         for depth in loop(until_empty=frontier, times=times):
             levels(frontier.S) << depth
@@ -315,8 +313,7 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
         hook(same.V, accum=binary.min) << own
         roots << grand
         roots(hook.S) << hook
-    of_each = chosen.to_coo()[1] // 2 * 2
-    i, j = (x.to_dense()[of_each] for x in (begin, end))
+    i, j = (x.to_dense()[chosen.to_coo()[1] // 2 * 2] for x in (begin, end))
     F = Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=n, ncols=n, dup_op="lor", like=A)
     return A.select("offdiag").new(mask=F.S, name="forest")
 

@@ -24,7 +24,7 @@ from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Report, Say, envelope, silent
-from lagpu.catalog import climbed
+from lagpu.check.graph import climbed
 from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as drawing

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Edges, Proof, Slices
+from lagpu.check.graph import Array, Proof, Slices
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
@@ -349,29 +349,22 @@ def check_pagerank(
     one the rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks that
     one step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with sum 1.
     """
-    proof = Proof("check_pagerank", PAGERANK_RULES, A, values=True)
+    proof = Proof("check_pagerank", PAGERANK_RULES, A, values=weight)
     rank, n = proof.full(ranks, "ranks", "rank", lambda x: x >= 0), proof.n
     if n and dangling is not False and not abs(rank.sum() - 1) < 1e-9:
         proof.fail(1, f"the sum is {rank.sum()}")
-    edges = proof.edges
-
-    def weights(e: Edges) -> Array:
-        return e.lengths.astype(float) if weight else np.ones(len(e.begin))
-
-    largest = edges.reversed.at_ends(weights, np.maximum, 0.0)
+    edges, back = proof.edges, proof.edges.reversed
+    largest = back.at_ends(lambda e: e.weights, np.maximum, 0.0)
     largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
-    out = edges.reversed.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
+    out = back.at_ends(lambda e: e.weights / largest[e.end], np.add, 0.0)
     jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
     lost_to = np.zeros(n) if dangling is False else _probabilities(proof, dangling, jump)
     stays = out > 0
 
     def step(rank: Array) -> Array:
         share = np.divide(rank, out, out=np.zeros(n), where=stays)
-
-        def along(e: Edges) -> Array:
-            return np.asarray(weights(e) / largest[e.begin] * share[e.begin])
-
-        moved = edges.at_ends(along, np.add, 0.0) + rank[~stays].sum() * lost_to
+        moved = edges.at_ends(lambda e: e.weights / largest[e.begin] * share[e.begin], np.add, 0.0)
+        moved = moved + rank[~stays].sum() * lost_to
         return np.asarray(alpha * moved + (1 - alpha) * jump)
 
     if tol is None:
@@ -424,9 +417,9 @@ def check_eigenvector(
     change (Perron and Frobenius). The step after one that moves the vector by r moves it by at most
     ``2 r`` times the norm of the step.
     """
-    proof = Proof("check_eigenvector", VECTOR_RULES, A, values=True)
+    proof = Proof("check_eigenvector", VECTOR_RULES, A, values=weight)
     x, n = proof.full(centrality, "centrality", "centrality"), proof.n
-    step, norm = _products(proof.edges, weight)
+    step, norm = _products(proof.edges)
     moved = x + step(x)
     length = float(np.linalg.norm(moved))
     if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
@@ -447,10 +440,10 @@ def check_katz(
     ``x - alpha x A`` must be beta, or with `normalized` a positive multiple of it: this system has
     one solution if alpha is below 1 over the largest eigenvalue.
     """
-    proof = Proof("check_katz", VECTOR_RULES, A, values=True)
+    proof = Proof("check_katz", VECTOR_RULES, A, values=weight)
     x, n = proof.full(centrality, "centrality", "centrality"), proof.n
     begin = np.full(n, beta, float) if np.isscalar(beta) else _numbers(proof, beta)
-    step, norm = _products(proof.edges, weight)
+    step, norm = _products(proof.edges)
     rest, factor = x - alpha * step(x), 1.0
     if normalized:
         if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
@@ -468,9 +461,9 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
     `lagpu.algorithms.hits`. As in `check_eigenvector`: hubs are an eigenvector of A A', authorities
     of A' A.
     """
-    proof = Proof("check_hits", VECTOR_RULES, A, values=True)
-    along, out = _products(proof.edges, weight)
-    against, into = _products(proof.edges.reversed, weight)
+    proof = Proof("check_hits", VECTOR_RULES, A, values=weight)
+    along, out = _products(proof.edges)
+    against, into = _products(proof.edges.reversed)
     norm = max(out, into)
     ways = (("hub", against, along), ("authority", along, against))
     for x, (name, second, first) in zip(found, ways, strict=True):
@@ -486,16 +479,13 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
     return VECTOR_RULES
 
 
-def _products(edges: Slices, weight: bool) -> tuple[Callable[[Array], Array], float]:
+def _products(edges: Slices) -> tuple[Callable[[Array], Array], float]:
     """Return x -> x A for plain arrays, and the largest sum of absolute weights out of a vertex."""
 
-    def weights(e: Edges) -> Array:
-        return e.lengths.astype(float) if weight else np.ones(len(e.begin))
-
     def product(x: Array) -> Array:
-        return edges.at_ends(lambda e: weights(e) * x[e.begin], np.add, 0.0)
+        return edges.at_ends(lambda e: e.weights * x[e.begin], np.add, 0.0)
 
-    out = edges.reversed.at_ends(lambda e: np.abs(weights(e)), np.add, 0.0)
+    out = edges.reversed.at_ends(lambda e: np.abs(e.weights), np.add, 0.0)
     return product, float(out.max(initial=0))
 
 
@@ -521,9 +511,7 @@ def check_degree_centrality(
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
 
     def ends(edges: Slices, *, loops: bool = False) -> Array:
-        def counted(e: Edges) -> Array:
-            return np.asarray((e.begin == e.end) | (not loops), np.int64)
-
+        counted = lambda e: np.asarray((e.begin == e.end) | (not loops), np.int64)  # noqa: E731
         return edges.at_ends(counted, np.add, 0)
 
     into, out = ends(proof.edges), ends(proof.edges.reversed)

@@ -54,6 +54,11 @@ class Edges:
         """The end of each edge, (k,)."""
         return np.repeat(self.ends, self.counts)
 
+    @property
+    def weights(self) -> Array:
+        """The lengths as floats, (k,), or ones if the slice has no values."""
+        return np.ones(len(self.begin)) if self.lengths is None else self.lengths.astype(float)
+
 
 class Slice:
     """Some of the edges of a graph of n vertices, by columns.
@@ -163,8 +168,7 @@ class Slice:
         def of(run: tuple[int, int]) -> int:
             edges = self._edges(*run)
             begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
-            pair = _mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end)
-            mixed = _mixed(pair)
+            mixed = _mixed(_mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end))
             return int(mixed[begin < end].sum()) - int(mixed[end < begin].sum())
 
         return sum(mapped(of, self._runs)) & _MASK
@@ -216,10 +220,7 @@ class Slices:
         """
         if self.parts is None:
             return self.own[0].at_ends(of, ufunc, empty)
-
-        def work(_home: Any, piece: int) -> Array:
-            return self.own[piece].at_ends(of, ufunc, empty)
-
+        work = lambda _, piece: self.own[piece].at_ends(of, ufunc, empty)  # noqa: E731
         return self.parts.reduced(work, (self.n, self.n), self._ends, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
@@ -373,6 +374,21 @@ def components(
     return _least_of(*csgraph.connected_components(pattern, connection=connection))
 
 
+def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
+    """Return the depth and the root of each vertex of a forest by pointer doubling.
+
+    A root is its own parent. The root returned for a cycle is not its own parent.
+    """
+    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
+    for _ in range(len(parents).bit_length()):
+        further = jump[jump]
+        if bool((further == jump).all()):
+            break
+        depth += depth[jump]
+        jump = further
+    return depth, jump
+
+
 @dataclass(frozen=True)
 class CheckReport:
     """The result of a successful check.
@@ -408,13 +424,7 @@ class Pattern:
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:
         parts = _parts_of(A)
-        if parts is None:
-            columns = _columns(A)
-            n = int(columns.shape[0])
-            whole = Slice(n, columns.indptr.astype(np.int64), columns.indices)
-            self.slices = Slices(n, {0: whole})
-        else:
-            self.slices = Slices.of_parts(A, parts)
+        self.slices = _whole(A) if parts is None else Slices.of_parts(A, parts)
         self.slices.known_symmetric = symmetric
         self.n = self.slices.n
 
@@ -624,8 +634,8 @@ def _require_square(nrows: int, n: int) -> None:
         raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
 
 
-def _columns(A: Any) -> Any:
-    """Return any graph as a SciPy CSC array of ones, rows rising in each column."""
+def _whole(A: Any) -> Slices:
+    """Return the edges of any graph as one slice without values, rows rising in each column."""
     own = isinstance(A, Matrix)  # so its arrays are copies
     if own:
         col_ptr, row_idx, _ = A._flushed().matrix_to_csc(A.data, narrow=True)
@@ -648,4 +658,4 @@ def _columns(A: Any) -> Any:
     found = sp.csc_array(arrays, shape=(n, n))
     if not own:  # a matrix has each entry once
         found.sum_duplicates()
-    return found
+    return Slices(n, {0: Slice(n, found.indptr.astype(np.int64), found.indices)})

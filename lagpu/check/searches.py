@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice
+from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice, climbed
 from lagpu.errors import CheckFailed, DimensionMismatch
 
 __all__ = [
@@ -123,8 +123,8 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
         6, ~known, lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}"
     )
     nearest = proof.nearest(level)
-    both = np.where(level < proof.unreached, level, nearest + 1)
-    _prove_no_long_edge(proof, 4, both, nearest)
+    reached = np.where(level < proof.unreached, level, nearest + 1)
+    _prove_no_long_edge(proof, 4, reached, nearest)
     _prove_no_long_edge(proof, 5, level, nearest)
     return proof.report(level)
 
@@ -146,27 +146,17 @@ def _given_depths(proof: Proof, parent: Array, present: Array, level: Array) -> 
 
 
 def _depths(proof: Proof, parent: Array, present: Array) -> Array:
-    """Return each vertex's depth in the tree, (n,), or raise unless all chains end at the source.
-
-    Pointer doubling: after k rounds `jump` is 2**k parents up, or the source.
-    """
+    """Return each vertex's depth in the tree, (n,), or raise: all chains end at the source."""
     orphans = present & ~present[parent]
     proof.refuse(2, orphans, lambda v: f"its parent {parent[v]} has no parent")
-    jump = parent
-    depth = (jump != np.arange(proof.n)).astype(np.int64)
-    for _ in range(proof.n.bit_length()):
-        further = jump[jump]
-        depth += depth[jump]
-        if np.array_equal(further, jump):
-            break
-        jump = further
+    depth, root = climbed(np, parent)
 
     def describe(v: int) -> str:
         if parent[v] == v:
             return "is its own parent, but not the source"
         return f"its chain of parents, from {parent[v]} on, does not end at {proof.source}"
 
-    proof.refuse(2, present & (jump != proof.source), describe)
+    proof.refuse(2, present & (root != proof.source), describe)
     kind = np.int32 if proof.unreached < 2**31 - 1 else np.int64
     return np.where(present, depth, proof.unreached).astype(kind)
 
@@ -455,10 +445,8 @@ def check_sssp_parents(
 
     linked = proof.edges.at_ends(is_link, np.logical_or, False) & reached[parent]
     proof.refuse(5, present & ~is_source & ~linked, lambda v: f"parent {parent[v]}")
-    jump = np.where(present, parent, np.arange(proof.n))
-    for _ in range(proof.n.bit_length()):
-        jump = jump[jump]
-    proof.refuse(6, present & ~is_source[jump], lambda v: f"its chain comes to {jump[v]}")
+    _, root = climbed(np, np.where(present, parent, np.arange(proof.n)))
+    proof.refuse(6, present & ~is_source[root], lambda v: f"its chain comes to {root[v]}")
     return report
 
 

@@ -18,7 +18,7 @@ from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_observer, current_recorder, queue
-from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, as_array, cast, lookup, unify
+from lagpu.dtypes import BOOL, FP64, INT64, UINT64, Array, DType, as_array, cast, lookup, unify
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -152,13 +152,10 @@ def _instead(x: Any, what: str) -> str:
         return "Vector.from_coo(list(x.keys()), list(x.values()))" * isinstance(x, dict)
     if ndim == 1:
         return "Vector.from_dense(x), or Vector.from_coo(indices, values)"
-    if ndim == 2:
-        return "Matrix.from_dense(x, missing_value=0), which drops zeros"
-    return ""
+    return "Matrix.from_dense(x, missing_value=0), which drops zeros" if ndim == 2 else ""
 
 
 # ---- Check and convert users' arguments: scalars, sizes, indices, values, operators
-Array = np.ndarray[Any, Any]
 
 MAX_SIZE = 2**60  # GraphBLAS' own limit
 
@@ -281,12 +278,9 @@ def as_size(size: Any, what: str) -> int:
     if type(size) is int and 0 <= size <= MAX_SIZE:
         return size
     n = integer(size, f"{what}: size")
-    if n < 0:
-        raise errors.DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
-    if n > MAX_SIZE:
-        raise errors.DimensionMismatch(
-            f"{what}: size {n} > 2**60, the largest that GraphBLAS allows."
-        )
+    if not 0 <= n <= MAX_SIZE:
+        why = "< 0. Give 0 or more" if n < 0 else "> 2**60, the largest that GraphBLAS allows"
+        raise errors.DimensionMismatch(f"{what}: size {n} {why}.")
     return n
 
 
@@ -309,10 +303,9 @@ def require_ndim(array: Any, ndim: int) -> None:
     if array.ndim == 0:
         raise errors.DomainMismatch("from_dense: one number is no array. Write from_scalar(x, n).")
     if array.ndim != ndim:
-        raise errors.DimensionMismatch(
-            f"from_dense: the array is {array.ndim}-D, not {ndim}-D."
-            + " Write Vector.from_dense for a vector." * (array.ndim == 1)
-        )
+        hint = " Write Vector.from_dense for a vector." * (array.ndim == 1)
+        fact = f"the array is {array.ndim}-D, not {ndim}-D."
+        raise errors.DimensionMismatch(f"from_dense: {fact}{hint}")
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
@@ -507,9 +500,8 @@ def _bound(dtype: DType, op: Any, left: Any, right: Any) -> ops.BoundOperator:
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
-    return ops.BoundOperator(
-        op, domain, result, *((None, number) if left is None else (number, None))
-    )
+    sides = (None, number) if left is None else (number, None)
+    return ops.BoundOperator(op, domain, result, *sides)
 
 
 _bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)

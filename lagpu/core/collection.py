@@ -127,8 +127,7 @@ class Aggregator:
         if (rowwise or columnwise) and (ndim == 1 or (rowwise and columnwise)):
             raise InvalidValue(f"{self!r}: give one of rowwise= and columnwise=, for a Matrix.")
         way = "reduce_rowwise" if rowwise else "reduce_columnwise" if columnwise else "reduce"
-        call: Call = getattr(x, way)(self)
-        return call._written_in(_getframe(1))
+        return getattr(x, way)(self)._written_in(_getframe(1))
 
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
@@ -178,8 +177,7 @@ def _variance(less: int) -> Recipe:
         if parts.way == "reduce":
             off = x.apply(binary.minus, _or_zero(mean)).new()
         else:
-            each = parts.spread(mean, x)
-            off = x.ewise_mult(each, binary.minus).new()
+            off = x.ewise_mult(parts.spread(mean, x), binary.minus).new()
         squares = parts.total(monoid.plus, off.ewise_mult(off, binary.times).new())
         return squares.ewise_mult(count.apply(binary.minus, less).new(), binary.truediv).new()
 
@@ -536,8 +534,7 @@ class Collection(Arithmetic):
             formula = (bound.name, "(", one, ", ", self, ")")
         elif right is not None:
             formula = (bound.name, "(", self, ", ", other, ")")
-        operation = new(Apply, (self.data, function))
-        return Call(operation, (self,), result, self.shape, formula, by)
+        return Call(new(Apply, (self.data, function)), (self,), result, self.shape, formula, by)
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.
@@ -569,10 +566,8 @@ class Collection(Arithmetic):
         mask = expr.as_mask(self, x)
         if mask.vector.shape != self.shape:
             raise expr.mask_does_not_fit(mask, self)
-        kept: Any = mask.new()
-        call: Call = kept.ewise_mult(self, binary.second)
-        call.formula = ("select(", self, ", ", x, ")")
-        return call
+        call: Call = mask.new().ewise_mult(self, binary.second)
+        return call._written_in(None, ("select(", self, ", ", x, ")"))
 
     def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Call:
         """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none.
@@ -600,7 +595,4 @@ class Collection(Arithmetic):
         result = found.types(self.dtype)[1]
         formula = (found.name, "(", self, ")")
         call = Call(Reduce(self.data, found), (self,), result, (), formula, _getframe(1))
-        if allow_empty:
-            return call
-        total: Call = call.new().ewise_add(found.identity(result), binary.first)
-        return total
+        return call if allow_empty else call.new().ewise_add(found.identity(result), binary.first)

@@ -273,10 +273,12 @@ class Call(Unassigned, Expression):
                 return None  # an error or an interrupt ended what was about to use it
         return self._code, self._at  # not where it is dropped: w = call lives on in w
 
-    def _written_in(self, by: FrameType | None) -> Call:
-        """Set the author's frame, if it is known, for an operator that was called."""
+    def _written_in(self, by: FrameType | None, formula: tuple[Any, ...] | None = None) -> Call:
+        """Set the author's frame, if it is known, for an operator that was called; or a formula."""
         if by is not None:
             self._code, self._at = by.f_code, by.f_lasti
+        if formula is not None:
+            self.formula = formula
         return self
 
     def __repr__(self) -> str:
@@ -487,15 +489,9 @@ class Updater(Unassigned, NoArithmetic):
     @property
     def formula(self) -> tuple[Any, ...]:
         """The left-hand side as mathematics, for `format_formula`."""
-        mask = self.mask
-        arguments: list[tuple[Any, ...]] = []
-        if mask is not None:
-            arguments.append(mask.formula)
-        if self.accum is not None:
-            arguments.append((f"accum={self.accum!r}",))
-        if self.replace:
-            arguments.append(("replace",))
-        parts = [part for argument in arguments for part in (", ", *argument)]
+        parts: tuple[Any, ...] = () if self.mask is None else (", ", *self.mask.formula)
+        parts += () if self.accum is None else (", ", f"accum={self.accum!r}")
+        parts += (", ", "replace") if self.replace else ()
         inside = ("(", *parts[1:], ")") if parts else ()
         where = f"[{self.indices}]" if isinstance(self.indices, int) else "[I]"
         where = "[I, J]" if isinstance(self.indices, tuple) else where

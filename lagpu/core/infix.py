@@ -221,9 +221,8 @@ def outer_product(u: Any, v: Any, op: BinaryOp) -> Call:
     """Return the deferred matrix ``C[i, j] = u[i] (x) v[j]``."""
     column = as_column(u)
     row = column.T if v is u else as_column(v).T
-    call: Call = column.mxm(row, _any_of(op))
-    call.formula = (op.name, " outer(", u, ", ", v, ")")
-    return call
+    product: Call = column.mxm(row, _any_of(op))
+    return product._written_in(None, (op.name, " outer(", u, ", ", v, ")"))
 
 
 def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameType | None) -> Call:
@@ -252,8 +251,7 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
         ways = (whole, A) if left else (A, whole)
         call = getattr(ways[0], kind)(ways[1], op, *(defaults or ()))
     sign = " ⊗ " if kind == "ewise_mult" else " ⊕ "
-    call.formula = (op.name, "(", x, sign, y, ")")
-    return call._written_in(by)
+    return call._written_in(by, (op.name, "(", x, sign, y, ")"))
 
 
 # ---- Products with ``@``, and the operations on two matrices: expressions become calls.
@@ -333,8 +331,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     domain, result = semiring.types(u.dtype, v.dtype)
     products = u.ewise_mult(v, semiring.multiply[domain]).new(result)
     total = products.reduce(semiring.monoid)
-    formula = (u, f" {semiring.name} ", v)
-    return Call(total.operation, (products,), result, (), formula, by)
+    return Call(total.operation, (products,), result, (), (u, f" {semiring.name} ", v), by)
 
 
 def _other_ways(A: Any, u: Any, flip: bool) -> str:
@@ -647,8 +644,7 @@ class Arithmetic(NoTruth):
 
     def _applied(self: Any, op: Any, left: Any, right: Any, by: FrameType | None) -> Call:
         """Return the deferred `apply` with an operand bound, written in the frame `by`."""
-        call: Call = self.apply(op, right, left=left)
-        return call._written_in(by)
+        return self.apply(op, right, left=left)._written_in(by)
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         if getattr(other, "ndim", 0) > self.ndim and sign != "@":
@@ -678,8 +674,7 @@ class Arithmetic(NoTruth):
             mask = f"write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0."
             bits = "" if self.dtype.is_float else f" Of bits, write unary.bnot({me})."
             self.refuse(f"has no ~ for {self.dtype}", f"As a mask, {mask}{bits}")
-        call = self.apply(unary[UNARY[sign]])
-        return call._written_in(author())
+        return self.apply(unary[UNARY[sign]])._written_in(author())
 
 
 # ---- Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.

@@ -17,12 +17,10 @@ from lagpu.core.hints import is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import MatrixIndex, TransposedMatrix
-from lagpu.dtypes import INT64, as_array, lookup
+from lagpu.dtypes import INT64, Array, as_array, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Assign, Descriptor, Extract, ExtractElement, ReduceRows, Statement
-
-Array = np.ndarray[Any, Any]
 
 
 class Matrix(Collection, MatrixOperand):
@@ -221,11 +219,9 @@ class Matrix(Collection, MatrixOperand):
         """
         array = as_array(values)
         arguments.require_ndim(array, 2)
-        kept = arguments.is_present(array, missing_value)
-        rows, cols = np.nonzero(kept)
-        nrows, ncols = array.shape
-        values = array[rows, cols]
-        return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
+        rows, cols = np.nonzero(arguments.is_present(array, missing_value))
+        where |= dict(zip(("nrows", "ncols"), array.shape, strict=True))
+        return cls.from_coo(rows, cols, array[rows, cols], dtype, **where)
 
     @classmethod
     def from_edgelist(
@@ -371,10 +367,9 @@ class Matrix(Collection, MatrixOperand):
     def to_dicts(self, order: str = "rowwise") -> dict[int, dict[int, Any]]:
         """Return ``{row: {column: value}}`` with Python numbers, or by columns."""
         rows, cols, values = (part.tolist() for part in self.to_coo())
+        ends = (rows, cols) if _by_rows(order) else (cols, rows)
         nested: dict[int, dict[int, Any]] = {}
-        by_rows = _by_rows(order)
-        for i, j, x in zip(rows, cols, values, strict=True):
-            outer, inner = (i, j) if by_rows else (j, i)
+        for outer, inner, x in zip(*ends, values, strict=True):
             nested.setdefault(outer, {})[inner] = x
         return nested
 
@@ -519,19 +514,16 @@ class Matrix(Collection, MatrixOperand):
 
         The result is `nrows` x `ncols`, by default as large as this matrix.
         """
-        by = [arguments.integer(x, "reposition: offset") for x in (row_offset, column_offset)]
-        shape = [
-            n if given is None else arguments.as_size(given, "reposition")
-            for given, n in zip((nrows, ncols), self.shape, strict=True)
-        ]
+        given = zip((nrows, ncols), self.shape, strict=True)
+        m, n = (old if new is None else arguments.as_size(new, "reposition") for new, old in given)
         rows, cols, values = self.to_coo()
-        rows, cols = rows + by[0], cols + by[1]
-        inside = (rows >= 0) & (rows < shape[0]) & (cols >= 0) & (cols < shape[1])
+        rows = rows + arguments.integer(row_offset, "reposition: offset")
+        cols = cols + arguments.integer(column_offset, "reposition: offset")
+        inside = (rows >= 0) & (rows < m) & (cols >= 0) & (cols < n)
         triplets = rows[inside], cols[inside], values[inside]
-        where: dict[str, Any] = {"nrows": shape[0], "ncols": shape[1], "name": self.name}
-        new = type(self).from_coo(*triplets, self.dtype, like=self, **where)
-        call: Call = new.copying()
-        return call._written_in(_getframe(1))
+        where: dict[str, Any] = {"nrows": m, "ncols": n, "like": self, "name": self.name}
+        new = type(self).from_coo(*triplets, self.dtype, **where)
+        return new.copying()._written_in(_getframe(1))
 
     # ------------------------------------------------------------------------- parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:

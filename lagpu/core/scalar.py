@@ -49,14 +49,12 @@ class Scalar(NoArithmetic):
         self, dtype: Any, value: Any = None, *, like: Any = None,
         name: str | None = None, is_cscalar: bool | None = None,
     ) -> None:  # fmt: skip
-        self.dtype: DType = arguments.dtype_for(dtype, "Scalar")
+        kind = arguments.dtype_for(dtype, "Scalar")
         if like is not None:
             backends.choose(like, None)  # raises unless it has a backend
         self.name: str = name or _UNNAMED
-        number = (
-            None if value is None else arguments.scalar_value(value, self.dtype, "Scalar", now=True)
-        )
-        self.data = ops.ScalarValue(self.dtype, number)
+        number = None if value is None else arguments.scalar_value(value, kind, "Scalar", now=True)
+        self.dtype, self.data = kind, ops.ScalarValue(kind, number)
 
     @classmethod
     def from_value(
@@ -136,9 +134,7 @@ class Scalar(NoArithmetic):
         if other is None:
             return False
         x, y = self.value, other.value
-        if x is None or y is None:
-            return x is y
-        return arguments.all_close(x, y, rel_tol, abs_tol)
+        return x is y if None in (x, y) else arguments.all_close(x, y, rel_tol, abs_tol)
 
     def wait(self, how: str = "materialize") -> Scalar:
         """Return this scalar when its value is known; see `Vector.wait`."""

@@ -103,14 +103,12 @@ class Vector(Collection):
         """
         place = backends.choose(like, backend)
         indices, values = (arguments.array_of(x, place, "from_coo") for x in (indices, values))
-        where = arguments.integer_array(indices, "from_coo")
+        where = arguments.integer_array(indices, "from_coo").astype(np.int64, copy=False)
         arguments.require_size(where, size)
         length = arguments.extent(where, size, "from_coo: index")
         what, kind = arguments.as_values(values, dtype, len(where), "from_coo")
         dup_op = None if dup_op is None else arguments.binary_operator(dup_op)
-        where, what = arguments.sorted_distinct(
-            where.astype(np.int64, copy=False), what, kind, dup_op
-        )
+        where, what = arguments.sorted_distinct(where, what, kind, dup_op)
         data = place.vector_from_coo(where, what, kind, length)
         return cls._of(data, kind, (length,), place, name)
 
@@ -134,8 +132,7 @@ class Vector(Collection):
             keep = arguments.is_present(array, missing_value).nonzero()[0]
             return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
         what, kind = arguments.as_values(array, dtype, size, "from_dense")
-        data = place.vector_from_coo(None, what, kind, size)
-        return cls._of(data, kind, (size,), place, name)
+        return cls._of(place.vector_from_coo(None, what, kind, size), kind, (size,), place, name)
 
     @classmethod
     def from_pairs(
@@ -208,7 +205,6 @@ class Vector(Collection):
         fill = None if fill_value is None else arguments.as_fill(fill_value, kind)
         if fill is None:
             arguments.require_full(self, nvals)
-        dense: np.ndarray[Any, Any]
         if not on_device and (place.device is None or self.size < _LARGE):
             if nvals == self.size:
                 return np.asarray(cast(place.vector_values(self.data), kind))
@@ -223,8 +219,7 @@ class Vector(Collection):
             place.execute(Statement(data, Descriptor(self.data), Assign(self.data), self.dtype))
         elif kind is not self.dtype:
             data = place.dup(data, kind)
-        dense = place.vector_values(data, on_device)
-        return dense
+        return place.vector_values(data, on_device)
 
     __dlpack__ = arguments.dlpack
     __dlpack_device__ = arguments.dlpack_device

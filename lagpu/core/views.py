@@ -16,13 +16,11 @@ from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
 from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described, made
 from lagpu.core.recorder import current_recorder, flush, why_unreadable
-from lagpu.dtypes import BOOL, DType, as_array
+from lagpu.dtypes import BOOL, Array, DType, as_array
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed
 from lagpu.host import display
 from lagpu.host.columns import all_distinct, distinct
 from lagpu.operations import new
-
-Array = np.ndarray[Any, Any]
 
 
 class IndexExpr(Expression):
@@ -117,7 +115,7 @@ class IndexExpr(Expression):
                 "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
             )
         if mask is not None:
-            if all(_is_one(index) for index, _, _ in _each(self.of, self.indices)):
+            if not self.ndim:
                 raise DomainMismatch(f"{self!r}: is one entry, which takes no mask. Leave it out.")
             # The mask of the whole object keeps all outside of this part.
             whole = type(self.of)(BOOL, *self.of.shape, like=self.of)
@@ -199,8 +197,7 @@ class Gather(VectorIndex):
         checked = ops.ScalarRef(both.data, both.dtype, repr(self), now)
         expr.constant(checked, both.dtype).new()
         gathered: Call = p.selection(nrows=u.size).T.mxv(u, "any_second")
-        gathered.formula = (u, "[", p, "]")
-        return gathered._written_in(_getframe(1))
+        return gathered._written_in(_getframe(1), (u, "[", p, "]"))
 
     def _refused(self, *_: Any) -> NoReturn:
         _require_indices(self.of, self.indices)  # it raises: at a vector one only reads
@@ -239,13 +236,11 @@ def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     if not (isinstance(rest, slice) and rest == slice(None)):
         part = (A[[row], col].call() if is_row else A[row, [col]].call()).new()
         call: Call = (part[0, :] if is_row else part[:, 0]).call()
-        call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
-        return call
+        return call._written_in(None, (A, f"[{row}, J]" if is_row else f"[I, {col}]"))
     index, size, what = list(_each(A, (row, col)))[0 if is_row else 1]
     k = arguments.single_index(index, size, what)
     formula = (A, f"[{k}, :]" if is_row else f"[:, {k}]")
-    operation = ops.ExtractColumn(A.data, k, is_row)
-    return Call(operation, (A,), A.dtype, (A.shape[1 if is_row else 0],), formula)
+    return Call(ops.ExtractColumn(A.data, k, is_row), (A,), A.dtype, (A.shape[is_row],), formula)
 
 
 def _each(x: Any, indices: Any) -> Iterable[tuple[Any, int, str]]:
@@ -380,8 +375,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
             f"Make a {kind.lower()} with {kind}.from_dense or from_coo."
         )
     if indices is None and out.ndim == 2:
-        call: Call = value.copying()
-        return call
+        return value.copying()
     shape = _shape_of_part(out, lists)
     if indices is not None and value.shape != shape:
         part = IndexExpr(out, indices).ndim
@@ -405,10 +399,7 @@ def _number_assignment(
     At indices a scalar without a value deletes, unless a loop records the statement.
     """
     if at and isinstance(value, OUTPUTS[0]) and current_recorder() is None and value.is_empty:
-        shape = tuple(
-            n if k is None else len(k)
-            for n, k in zip(out.shape, lists or (None,) * out.ndim, strict=True)
-        )
+        shape = _shape_of_part(out, lists)
         none = type(out)(out.dtype, *shape, like=out)
         return Call(ops.Assign(none.data, lists), (none,), out.dtype, shape, (value,))
     number = arguments.scalar_value(value, out.dtype, out.name)
@@ -436,12 +427,10 @@ def _from_array(array: Any, like: Any, indices: Any) -> Any:
 
 def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
     """Return a vector as the matrix of the one row or column that `indices` name."""
-    row, col = (None, None) if indices is None else _two(out, indices)
-    if indices is not None and _is_one(row) and not _is_one(col):
-        return as_row(v)
-    if indices is not None and _is_one(col) and not _is_one(row):
-        return as_column(v)
-    raise _not_a_row(out, v)
+    of_one = [] if indices is None else [_is_one(index) for index in _two(out, indices)]
+    if of_one.count(True) != 1:
+        raise _not_a_row(out, v)
+    return as_row(v) if of_one[0] else as_column(v)
 
 
 def _not_a_row(out: Any, value: Any) -> DomainMismatch:

@@ -133,6 +133,4 @@ def _copied(x: Any, place: Any) -> Any:
     if isinstance(x, (list, tuple)):
         parts = [_copied(one, place) for one in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if isinstance(x, dict):
-        return {key: _copied(one, place) for key, one in x.items()}
-    return x
+    return {k: _copied(one, place) for k, one in x.items()} if isinstance(x, dict) else x

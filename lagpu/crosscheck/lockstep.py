@@ -19,7 +19,7 @@ from lagpu.core.recorder import Observer, run_statement
 from lagpu.crosscheck import meaning
 from lagpu.crosscheck.meaning import EXACT, TOLERANCE, Agreement, Entries, HostMatrix, Rule, Terms
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
-from lagpu.dtypes import BOOL, DType, cast
+from lagpu.dtypes import BOOL, Array, DType, cast
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
@@ -78,7 +78,6 @@ def formula_of(to: Any, call: Any) -> str:
     return " << ".join(format_formula(x.formula, names) for x in (to, call))
 
 
-Array = np.ndarray[Any, Any]
 # Names of methods in messages.
 _SHOWN = {"matrix_from_diagonal": "matrix_from_diag", "diagonal": "matrix_diag"}
 _ASSIGNING = (ops.Assign, ops.AssignScalar)
@@ -110,11 +109,6 @@ def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Call
 def _diagonal(A: Replica, k: int, rows: Any = None) -> tuple[DType, tuple[int]]:
     m, n = A.shape
     return A.dtype, (min(m, n - k) if k >= 0 else min(m + k, n),)
-
-
-def _square(v: Replica, k: int) -> tuple[DType, tuple[int, int]]:
-    n = v.shape[0] + abs(k)
-    return v.dtype, (n, n)
 
 
 class Crosscheck(Observer):
@@ -288,7 +282,9 @@ class Crosscheck(Observer):
 
     vector_from_coo = _making("vector_from_coo", lambda i, x, dtype, size: (dtype, (size,)))
     matrix_from_csc = _making("matrix_from_csc", lambda *given: given[3:5])
-    matrix_from_diagonal = _making("matrix_from_diagonal", _square)
+    matrix_from_diagonal = _making(
+        "matrix_from_diagonal", lambda v, k: (v.dtype, (v.shape[0] + abs(k),) * 2)
+    )
     diagonal = _making("diagonal", _diagonal)
     dup = _making("dup", lambda x, dtype: (dtype, x.shape))
 
@@ -544,9 +540,7 @@ def _equal(x: Any, y: Any) -> bool:
 
 
 def _brief(x: Any) -> str:
-    if isinstance(x, tuple):
-        return f"{len(x[0])} entries"
-    return str(x)
+    return f"{len(x[0])} entries" if isinstance(x, tuple) else str(x)
 
 
 def _plan(label: str, place: Backend) -> Plan:
@@ -734,8 +728,7 @@ class LoopTwice:
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
         if found.many:
-            last = max(k for k, s in enumerate(self._body) if s.out is x)
-            formula, at = of._recorded_at(last)
+            formula, at = of._recorded_at(max(k for k, s in enumerate(self._body) if s.out is x))
             where = 0, formula, at or Place(*line_of_author()), -1
             ways = f"{label} eager", f"{label} fused"
             raise of.report.failed(Difference(*where, *ways, name, found.many, found.rows))
@@ -749,26 +742,22 @@ def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
 
 def _copied(s: ops.Statement) -> Replica | None:
     """Return the object whose values a statement copies to the same indices, or None."""
-    operation = s.operation
-    if not isinstance(operation, ops.Assign) or operation.indices is not None:
-        return None
-    if s.desc.accum is not None or operation.transposed:
-        return None
-    return operation.operand
+    operation: Any = s.operation
+    whole = isinstance(operation, ops.Assign) and operation.indices is None
+    copies = whole and s.desc.accum is None and not operation.transposed
+    return operation.operand if copies else None
 
 
 def _is_loose(s: ops.Statement) -> bool:
     """Return True if indices of the output may depend on choices of `any`."""
     operation, desc, mask = s.operation, s.desc, s.desc.mask
-    if any(x.loose for x in replicas_in(operation)):
-        return True
-    if mask is not None and (mask.loose or (mask.free and not desc.structure)):
-        return True
-    if isinstance(operation, ops.Select) and operation.operand.free:
-        return True
-    if isinstance(operation, ops.MultiplySelection) and operation.indices.free:
-        return True
-    return bool(s.out.loose) and keeps_old(s)
+    return (
+        any(x.loose for x in replicas_in(operation))
+        or (mask is not None and (mask.loose or (mask.free and not desc.structure)))
+        or (isinstance(operation, ops.Select) and operation.operand.free)
+        or (isinstance(operation, ops.MultiplySelection) and operation.indices.free)
+        or (s.out.loose and keeps_old(s))
+    )
 
 
 def _values_read(operation: ops.Operation) -> Iterator[Replica]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
-from lagpu.dtypes import DType, cast
+from lagpu.dtypes import Array, DType, cast
 from lagpu.host.columns import distinct, listed
 
-Array = np.ndarray[Any, Any]
 Lookup = tuple[Array, Array]  # at each index, whether there is an entry, and its value
 
 
@@ -81,8 +80,7 @@ class HostMatrix:
         ptr, idx, values = self._form(not transposed)
         nrows = self.shape[1 if transposed else 0]
         keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * nrows + idx
-        size = self.shape[0] * self.shape[1]
-        return Entries(keys, values, self.dtype, size, nrows)
+        return Entries(keys, values, self.dtype, math.prod(self.shape), nrows)
 
     def _form(self, columns: bool) -> tuple[Array, Array, Array]:
         if columns not in self._forms:
@@ -251,8 +249,7 @@ def holds(mask: Entries | None, desc: ops.Descriptor, where: Array) -> Array:
     if mask is None:
         return np.ones(len(where), bool)
     there, x = mask.at(where)
-    kept: Array = there if desc.structure else there & (x != 0)
-    return kept ^ desc.complement
+    return (there if desc.structure else there & (x != 0)) ^ desc.complement
 
 
 def written(
@@ -385,9 +382,7 @@ def _algebra(operation: ops.Operation) -> tuple[Monoid | None, Operator | None]:
         return operation.monoid, operation.monoid.op
     if isinstance(operation, (ops.Ewise, ops.Kronecker)):
         return None, operation.op
-    if isinstance(operation, ops.Apply):
-        return None, operation.function.op
-    return None, None
+    return None, operation.function.op if isinstance(operation, ops.Apply) else None
 
 
 def _is_inexact(op: Operator | None) -> bool:

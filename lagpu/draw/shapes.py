@@ -231,8 +231,7 @@ def _settled(wanted: Array) -> Array:
     solve = np.linalg.pinv(np.diag(weights.sum(1)) - weights)
     for _ in range(_ROUNDS):
         between = found[:, None] - found
-        lengths = np.maximum(np.hypot(between[..., 0], between[..., 1]), 1e-9)
-        pulls = weights * wanted / lengths
+        pulls = weights * wanted / np.maximum(np.hypot(between[..., 0], between[..., 1]), 1e-9)
         found = solve @ (pulls.sum(1)[:, None] * found - pulls @ found)
     return np.asarray(found)
 

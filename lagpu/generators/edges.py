@@ -298,8 +298,8 @@ def _of_edges(
         return sorting + _beside(device, total, ncols), _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        shuffled = not all(by.rises for by in layout.dims)  # computed on the host
-        device = None if shuffled else _gpu(home)
+        # Those that are shuffled are computed on the host.
+        device = _gpu(home) if all(by.rises for by in layout.dims) else None
         xp = np if device is None else device.xp
 
         def entries_of_piece() -> Iterator[Entries]:
@@ -408,8 +408,7 @@ def _seen(
 
 def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
-    parts = parts_of(grid)
-    data = parts.matrix(part, BOOL, (n, n), symmetric=True, apart=True)
+    data = parts_of(grid).matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
 
 

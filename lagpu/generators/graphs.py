@@ -94,8 +94,7 @@ def star(n: int, *, backend: Place = None) -> Matrix:
         As in `kronecker`, with the same errors.
     """
     require("star", count("star", "n", n, 1), n, backend=backend)
-    leaves = np.arange(1, n, dtype=np.int32)
-    return _joined(np.zeros(n - 1, np.int32), leaves, n, backend)
+    return _joined(np.zeros(n - 1, np.int32), np.arange(1, n, dtype=np.int32), n, backend)
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
@@ -303,8 +302,7 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
     n, draws = _random_size("chains", scale, 2)
     _require_chains("chains", n, 2, mean, backend)
     u, v = drawing.endpoints(np, UniformEdges(scale, seed), 0, draws, _CHUNK)
-    draw = np.random.default_rng(seed)
-    return _joined(*_chained(u, v, n, mean, draw), backend)
+    return _joined(*_chained(u, v, n, mean, np.random.default_rng(seed)), backend)
 
 
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -366,7 +364,5 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
     n = 2 ** count("delaunay", "scale", scale, 2, drawing.LARGEST_SCALE)
     require("delaunay", n, 3 * n, extra=700 * n, backend=backend)  # of Qhull, measured
-    corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
-    u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
-    v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])
-    return _joined(u, v, n, backend)
+    corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices.T
+    return _joined(corners.ravel(), np.roll(corners, -1, axis=0).ravel(), n, backend)

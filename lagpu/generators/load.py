@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,9 +137,8 @@ def load(
     """
     if is_spec(graph):
         return from_spec(graph, seed=seed, backend=backend)
-    if renumber:
-        return io.read(graph, directed=directed, dup_op=dup_op, renumber=True, backend=backend)[0]
-    return io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
+    how: Any = {"directed": directed, "dup_op": dup_op, "backend": backend}
+    return io.read(graph, renumber=True, **how)[0] if renumber else io.read(graph, **how)
 
 
 @dataclass(frozen=True, eq=False)

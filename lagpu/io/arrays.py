@@ -16,7 +16,7 @@ from lagpu.core.arguments import array_in, binary_operator
 from lagpu.dtypes import BOOL, FP32, FP64, Array, as_array, lookup
 from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
-from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
+from lagpu.io.reading import BYTES_OF_NAME, Edges, Names, needed, renumbered
 
 __all__ = [
     "from_arrays", "from_cupyx", "from_edgelist", "from_graphblas", "from_igraph",
@@ -272,7 +272,8 @@ def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Arra
         raise errors.DomainMismatch(
             f"{what}: an id is {missing[0]!r}, which names no vertex. Drop its row."
         )
-    return names.ordered(u, v)
+    (u, v, _), ids = names.ordered(Edges(u, v))
+    return u, v, ids
 
 
 def _is_itself(name: Any) -> bool:

@@ -72,8 +72,7 @@ class CSC:
 
     def columns(self) -> Array:
         """Return the column of every entry, (nvals,)."""
-        j = np.arange(self.ncols, dtype=index_kind(self.ncols))
-        return np.repeat(j, np.diff(self.col_ptr))
+        return np.repeat(np.arange(self.ncols, dtype=index_kind(self.ncols)), np.diff(self.col_ptr))
 
     def dense_values(self) -> Array:
         """Return a value for each entry, (nvals,), also for an iso-valued matrix."""

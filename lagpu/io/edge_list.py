@@ -89,8 +89,7 @@ def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
             "remove it from an edge list."
         )
     nodes = _NODES.search(data, 0, end)
-    undirected = _UNDIRECTED.search(data, 0, end) is not None
-    return int(nodes[1]) if nodes else None, undirected
+    return int(nodes[1]) if nodes else None, _UNDIRECTED.search(data, 0, end) is not None
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
@@ -111,14 +110,13 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
             raise
         edges, ids = _named(data, top, budget, options)
         top.require(len(edges.u), name)
-    held, part, largest = len(data) + 16 * len(edges.u), "", n - 1
+    part, largest = "", n - 1
     if not options.renumber and n > len(data) and largest == edges.largest():
         part = f"vertex {largest}"  # which alone is to blame
         if found := re.search(rb"(?<![0-9.])%d(?![0-9])" % largest, data):
             part += f" in line {reading.line_number(data, found.start())}"
-    return reading.graph_of(
-        edges, budget, options, held=held, n=n, ids=ids, undirected=top.undirected, part=part
-    )
+    how: Any = {"undirected": top.undirected, "part": part}
+    return reading.graph_of(edges, budget, options, held=len(data), n=n, ids=ids, **how)
 
 
 def _require_lines(
@@ -265,9 +263,8 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     edges = _parsed(data, start, width, name, places)
     n = max(int(top[3] or 0), int(top[4] or 0))
     u, v = reading.from_one(name, n or 2**53, edges.u, edges.v)
-    edges = Edges(u, v, edges.weights)
-    held, undirected = len(data) + 16 * len(edges.u), top[1] == b"sym"
-    return reading.graph_of(edges, budget, options, held=held, n=n, undirected=undirected)
+    edges, undirected = Edges(u, v, edges.weights), top[1] == b"sym"
+    return reading.graph_of(edges, budget, options, held=len(data), n=n, undirected=undirected)
 
 
 def parse_ldbc(data: bytes, budget: Budget, options: Options) -> Parsed:
@@ -291,8 +288,7 @@ def parse_ldbc(data: bytes, budget: Budget, options: Options) -> Parsed:
         if options.renumber:
             edges = edges._replace(u=at[0], v=at[1])
     return reading.graph_of(
-        edges, budget, options, held=len(data) + 16 * len(edges.u), n=n,
-        ids=ids if options.renumber else None,
+        edges, budget, options, held=len(data), n=n, ids=ids if options.renumber else None,
         undirected=directed is not None and directed[1] == b"false",
     )  # fmt: skip
 
@@ -340,13 +336,12 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
         done += len(u)
         return Edges(u, v, weights)
 
-    u, v, weights = Edges.join(reading.parsed(data, begin, edges, budget.name))
+    found = Edges.join(reading.parsed(data, begin, edges, budget.name))
     try:
-        u, v, ids = names.ordered(u, v, utf8=True)
+        return names.ordered(found, utf8=True)
     except UnicodeDecodeError as error:
         fact = f"{show(bytes(error.object))} is not UTF-8. Convert the file to UTF-8."
         raise FileFormatError(f"read: {budget.name}: {fact}") from None
-    return Edges(u, v, weights), ids
 
 
 def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
@@ -511,8 +506,8 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
                 break
     except UnicodeDecodeError:
         raise FileFormatError(f"read: {name} is not UTF-8. Convert the file to UTF-8.") from None
-    held, n = len(data) + 16 * len(edges.u), nodes or 0
-    return reading.graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+    how: Any = {"held": len(data), "n": nodes or 0, "ids": ids, "undirected": undirected}
+    return reading.graph_of(edges, budget, options, **how)
 
 
 def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Form:
@@ -581,8 +576,7 @@ def _of_columns(
     whole = all(map(reading.is_number, map(str.encode, names)))
     if whole or "" in names or list(map(str.strip, names)) != list(names):
         raise Malformed
-    u, v, ids = names.ordered(edges.u, edges.v)
-    return Edges(u, v, edges.weights), ids
+    return names.ordered(edges)
 
 
 def _of_numbers(form: Form, options: Options, budget: Budget) -> tuple[Edges, None]:
@@ -604,9 +598,8 @@ def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Arra
     rows = (row for _, row in form.rows())
     while part := list(itertools.islice(rows, _ROWS)):
         have = len(form.data) + len(names) * reading.BYTES_OF_NAME + 48 * done
-        budget.require(
-            (2 * reading.BYTES_OF_NAME + 100 * form.width) * _ROWS, "its names", held=have
-        )
+        new = (2 * reading.BYTES_OF_NAME + 100 * form.width) * _ROWS
+        budget.require(new, "its names", held=have)
         for k, row in enumerate(part):
             if len(row) != form.width:
                 raise form.fault(done + k, f"has {len(row)} fields, not {form.width}")
@@ -622,15 +615,12 @@ def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Arra
         found.append(Edges(u, v, *weights))
         done += len(part)
     edges = Edges.join(found)
-    if not options.renumber:
-        return edges, None
-    u, v, ids = names.ordered(edges.u, edges.v)
-    return Edges(u, v, edges.weights), ids
+    return names.ordered(edges) if options.renumber else (edges, None)
 
 
 def _vertices(words: list[str]) -> Array:
     found = reading.whole_numbers(words)
-    if found is None or found.min() < 0 or found.max() >= 2**53:
+    if found is None or not 0 <= found.min() <= found.max() < 2**53:
         raise Malformed
     return found.astype(np.int64)
 

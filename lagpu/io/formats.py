@@ -189,8 +189,8 @@ def by_suffix(file: Path) -> Format | None:
     """Return the format of a suffix, which that of a packing may follow where files are packed."""
     packed = file.suffix in PACKINGS
     suffix = (file.with_suffix("") if packed else file).suffix.lower()
-    found = next((f for f in FORMATS if suffix in f.suffixes), None)
-    return None if found is not None and packed and found.magic else found
+    found = (f for f in FORMATS if suffix in f.suffixes and not (packed and f.magic))
+    return next(found, None)
 
 
 def of_start(start: bytes, name: str) -> Format | None:
@@ -220,13 +220,9 @@ def of_content(data: bytes, file: Path, asked: Format | None, name: str) -> Form
 def _of_text(data: bytes, file: Path) -> Format:
     """Return the format of a content, by itself and else by the suffix of its name."""
     named = by_suffix(file)
-    for form in FORMATS:
-        if form.known is None:
-            if form is named and not form.magic:
-                return form
-        elif form.known(data):
-            return named if named is not None and named.known == form.known else form
-    raise InvalidValue(f"read: {file.name} has no format.")  # pragma: no cover (any is a list)
+    fits = (x for x in FORMATS if (x.known(data) if x.known else x is named and not x.magic))
+    form = next(fits)  # at last a list, which any text is
+    return named if named is not None and named.known == form.known else form
 
 
 def suffixes() -> str:

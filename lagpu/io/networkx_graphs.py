@@ -326,9 +326,8 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
     if undirected:  # parallel edges are summed, whichever end is first
         u, v = np.minimum(u, v), np.maximum(u, v)
     n = int(nodes.max(initial=-1)) + 1
-    held = len(data) + 16 * len(u)
-    edges = Edges(u, v, weights)
-    return reading.graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+    how: Any = {"held": len(data), "n": n, "ids": ids, "undirected": undirected}
+    return reading.graph_of(Edges(u, v, weights), budget, options, **how)
 
 
 def _weights_of(G: Any, name: str) -> Array | None:
@@ -355,7 +354,8 @@ def _numbered(G: Any, options: Options, name: str) -> tuple[Array, Array | None]
         words = [*map(str, labels)]
     if options.renumber:
         names = Names()
-        numbers, _, ids = names.ordered(names.codes(words, len(words)), np.empty(0, np.int64))
+        codes = names.codes(words, len(words))
+        (numbers, _, _), ids = names.ordered(Edges(codes, codes))
         return numbers, ids
     if all(isinstance(word, str) and _NUMBERED.fullmatch(word) for word in words):
         words = [word[1:] for word in words]

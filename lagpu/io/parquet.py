@@ -65,13 +65,14 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         if weights is not None and weights.dtype == np.float16:
             weights = weights.astype(np.float32)
         # Of two types, both would become FP64.
+        ids = None
         if options.renumber and (not whole or len(kinds) == 2):
             names = Names()
-            codes = (names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
-            u, v, ids = names.ordered(*codes)
+            u, v = (names.codes_of(budget, x, held=56 * rows) for x in columns[:2])
+            (u, v, _), ids = names.ordered(Edges(u, v))
         else:
-            (u, v), ids = map(reading.array_of, columns[:2]), None
-    held = 24 * rows
+            u, v = map(reading.array_of, columns[:2])
+    held = 8 * rows
     if options.renumber:
         return reading.graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)
     least, most = (min(u.min(initial=0), v.min(initial=0)), max(u.max(initial=0), v.max(initial=0)))

@@ -174,11 +174,8 @@ def table(text: bytes, separator: str | None = None) -> Array:
             if kind == "f8" and not plain.translate(None, _DIGITS):
                 break
             with contextlib.suppress(ValueError):
-                lines = io.BytesIO(plain)
-                found: Array = np.loadtxt(
-                    lines, kind, comments=None, delimiter=separator, ndmin=2, encoding="ascii"
-                )
-                return found
+                how: Any = {"comments": None, "ndmin": 2, "encoding": "ascii"}
+                return np.loadtxt(io.BytesIO(plain), kind, delimiter=separator, **how)
     raise Malformed
 
 
@@ -361,9 +358,7 @@ class Budget(NamedTuple):
     beside: Callable[[str], bytes | None] = lambda _suffix: None  # of the same name
 
     @classmethod
-    def of(
-        cls, name: str, size: float, beside: Callable[[str], bytes | None] = lambda _suffix: None
-    ) -> Budget:
+    def of(cls, name: str, size: float, beside: Callable[[str], bytes | None]) -> Budget:
         """Return the budget of a file of `size` bytes; a pipe has infinitely many."""
         text, limit = os.environ.get(_VARIABLE), max(_LEAST, _TIMES * size)
         if text:
@@ -495,9 +490,10 @@ def graph_of(
 ) -> Parsed:  # fmt: skip
     """Return the graph of some edges, after asking for the memory."""
     # Its ends are at least 0, and are renumbered here unless `ids` are given; `n` is the least
-    # number of vertices, `held` the bytes that are allocated already and freed before a matrix is
-    # made, and `part` what needs the memory, if it is not the number of vertices.
+    # number of vertices, `held` the bytes beside the ends that are allocated already and freed
+    # before a matrix is made, and `part` what needs the memory, if not the number of vertices.
     u, v, weights = edges
+    held += 16 * len(u)
     if options.renumber and ids is None:
         budget.require(48 * len(u), "its vertices", held=held)
         u, v, ids = renumbered(u, v)
@@ -599,8 +595,8 @@ class Names(defaultdict[Hashable, int]):
             parts.append(codes[array_of(chunk.indices)])
         return np.concatenate(parts)
 
-    def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:
-        """Return the ends of edges as final numbers, and the id of each number."""
+    def ordered(self, edges: Edges, *, utf8: bool = False) -> tuple[Edges, Array]:
+        """Return edges whose ends are final numbers, and the id of each number."""
         # The ids are INT64 or UINT64 if all names are whole numbers, also in text, FP64 if all are
         # numbers, else objects. With `utf8` the names are bytes, and the ids texts. The names are
         # forgotten, to take less memory.
@@ -614,14 +610,15 @@ class Names(defaultdict[Hashable, int]):
             try:
                 order = sorted(range(len(names)), key=names.__getitem__)
             except TypeError:
-                return u, v, ids
+                return edges, ids
             rank = np.empty(len(ids), np.int64)
             rank[order] = np.arange(len(ids))
             ids = ids[order]
         else:  # names that are written differently may be the same number
             ids = distinct(numbers)
             rank = np.searchsorted(ids, numbers)
-        return _narrow(rank[u], ids), _narrow(rank[v], ids), ids
+        u, v = (_narrow(rank[ends], ids) for ends in edges[:2])
+        return Edges(u, v, edges.weights), ids
 
 
 def whole_numbers(names: list[Any]) -> Array | None:

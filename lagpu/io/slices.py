@@ -217,13 +217,9 @@ def archive_source(stream: IO[bytes], name: str) -> Source:
                     edges = Edges(i, j, None if pattern else weights.astype(kind))
                     yield piece, Chunk(piece << 32 | k, edges)
 
-    return Source(
-        chunks,
-        shape=lambda extent: (nrows, ncols, Edges.join([])),
-        bytes_of=lambda count: (32 * len(rows) + 16 * len(ptr)) // count,
-        pattern=pattern,
-        kind=kind,
-    )
+    shape = lambda _: (nrows, ncols, Edges.join([]))  # noqa: E731
+    bytes_of = lambda count: (32 * len(rows) + 16 * len(ptr)) // count  # noqa: E731
+    return Source(chunks, shape, bytes_of, pattern, kind)
 
 
 def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Array, Array]:
@@ -248,9 +244,8 @@ def parquet_source(file: Path, options: Options, name: str) -> Source | None:
     columns = parquet.columns_of(table, options, name)
     titles, kinds = [name for name, _ in columns], [parquet.kind_of(kind) for _, kind in columns]
     known = {of.numpy for of in dtypes.ALL}  # narrow ones are widened once they are added up
-    if any(kind is None or kind.kind not in "iu" for kind in kinds[:2]):
-        return None
-    if any(kind not in known for kind in kinds[2:]):
+    ends_are_whole = all(kind is not None and kind.kind in "iu" for kind in kinds[:2])
+    if not ends_are_whole or any(kind not in known for kind in kinds[2:]):
         return None
     least, groups = parquet.vertices(table), table.metadata.num_row_groups
     rows = [table.metadata.row_group(g).num_rows for g in range(groups)]
@@ -259,21 +254,17 @@ def parquet_source(file: Path, options: Options, name: str) -> Source | None:
         for group in range(groups):
             if group % count in pieces:
                 with parquet.damage_named(name):
-                    batches = table.iter_batches(_ROWS, [group], titles)
-                    for k, batch in enumerate(batches):
+                    for k, batch in enumerate(table.iter_batches(_ROWS, [group], titles)):
                         yield group % count, _batch(group << 32 | k, batch, titles)
 
     def shape(extent: Extent) -> tuple[int, int, Edges]:
         n = max(least, 1 + max(extent.top))
         return n, n, Edges.join([])
 
-    return Source(
-        chunks,
-        shape=shape,
-        bytes_of=lambda count: 48 * max((sum(rows[k::count]) for k in range(count)), default=0),
-        pattern=len(titles) == 2,
-        kind=kinds[2] if len(titles) == 3 else None,
-    )
+    def bytes_of(count: int) -> int:
+        return 48 * max((sum(rows[k::count]) for k in range(count)), default=0)
+
+    return Source(chunks, shape, bytes_of, len(titles) == 2, kinds[2] if kinds[2:] else None)
 
 
 def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:

@@ -52,9 +52,8 @@ def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
             "truncated, or its header is wrong."
         )
     u, v = from_one(name, n, edges.u, edges.v)
-    edges = Edges(u, v, edges.weights)
-    held = len(data) + 8 * count
-    return graph_of(edges, budget, options, held=held, n=n, undirected=kind != b"sp")
+    edges, undirected = Edges(u, v, edges.weights), kind != b"sp"
+    return graph_of(edges, budget, options, held=len(data), n=n, undirected=undirected)
 
 
 def _arcs(text: bytes, form: str) -> Edges:
@@ -121,7 +120,7 @@ def parse_metis(data: bytes, budget: Budget, options: Options) -> Parsed:
             "or no METIS graph."
         )
     edges = _adjacent(words, counts[:n], head, name)
-    held = len(data) + 8 * len(words) + 16 * len(edges.u)
+    held = len(data) + 8 * len(words)
     found = graph_of(edges, budget, options._replace(by_rows=False), held=held, n=n)
     pair = asymmetry(found.csc)
     if pair is not None:

@@ -23,15 +23,9 @@ R = TypeVar("R")
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
-    errors.CycleFound,
-    errors.DimensionMismatch,
-    errors.DomainMismatch,
-    errors.IndexOutOfBound,
-    errors.InvalidValue,
-    errors.LimitExceeded,
-    errors.NotConverged,
-    errors.OutOfMemory,
-)
+    errors.CycleFound, errors.DimensionMismatch, errors.DomainMismatch, errors.IndexOutOfBound,
+    errors.InvalidValue, errors.LimitExceeded, errors.NotConverged, errors.OutOfMemory,
+)  # fmt: skip
 
 #: Arguments with which NetworkX' own function may stop before it has seen the whole graph, and
 #: whether they are numbers.
@@ -163,9 +157,8 @@ def answers(
     def declare(function: Callable[..., R]) -> Callable[..., R]:
         known, own = name or function.__name__, inspect.signature(function).parameters
         theirs = registered(known)
-        parameters = [
-            x for x in inspect.signature(theirs).parameters.values() if "backend" not in x.name
-        ]
+        every = inspect.signature(theirs).parameters.values()
+        parameters = [x for x in every if "backend" not in x.name]
         fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
 
         @functools.wraps(function)

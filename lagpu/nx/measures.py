@@ -48,9 +48,7 @@ by_text(
 @answers(not_for=("directed", "multigraph"))
 def generalized_degree(G: Graph, nodes: Any) -> Any:
     A = G.matrix().select("offdiag").new(name="A")
-    shared = A.dup("INT64", name="shared", clear=True)
-    shared(A.S) << semiring.plus_pair(A @ A)
-    ends, many = shared.to_coo()[0], shared.to_coo()[2]
+    ends, _, many = semiring.plus_pair(A @ A).new("INT64", mask=A.S, name="shared").to_coo()
     rows = G.along()[0][~G.loops]
     degree = np.bincount(rows, minlength=len(G)) - np.bincount(ends, minlength=len(G))
     chosen = G.bunch(nodes)
@@ -112,7 +110,10 @@ def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]
     rows, cols, values = once(G, _weights(G, weight))
     rows, cols = places[rows], places[cols]
     kept = (rows >= 0) & (cols >= 0)
-    return rows[kept], cols[kept], _some(values, kept)
+    some = values[kept]
+    if some.dtype.kind == "f" and len(some) < len(values) and (np.floor(some) == some).all():
+        raise NotImplementedError("lagpu: integers among other weights")  # which stay so there
+    return rows[kept], cols[kept], some
 
 
 def _weights(G: Graph, weight: Any) -> Array:
@@ -123,14 +124,6 @@ def _weights(G: Graph, weight: Any) -> Array:
     if values.dtype not in (np.int64, np.float64):
         raise NotImplementedError(f"lagpu: a matrix of weights of the type {values.dtype}")
     return values
-
-
-def _some(values: Array, kept: Array) -> Array:
-    """Return some weights, if it is clear whether they are integers in NetworkX."""
-    found = values[kept]
-    if found.dtype.kind == "f" and len(found) < len(values) and (np.floor(found) == found).all():
-        raise NotImplementedError("lagpu: integers among other weights")
-    return found
 
 
 def _require_integers(values: Array, dtype: Any) -> None:

@@ -117,12 +117,11 @@ def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array]:
     # Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
     rows, cols, keys = once(G, keys)
     order = np.argsort(keys, kind="stable")
-    rows, cols = rows[order], cols[order]
-    place, n, kept = np.arange(len(rows)), len(G), (rows != cols) & ~np.isnan(keys[order])
-    ends = np.r_[rows[kept], cols[kept]], np.r_[cols[kept], rows[kept]]
-    places = np.r_[place[kept], place[kept]]
-    A = Matrix.from_coo(*ends, places, nrows=n, ncols=n, dup_op="min", like=G.matrix())
-    return A, order
+    rows, cols, n = rows[order], cols[order], len(G)
+    place = np.flatnonzero((rows != cols) & ~np.isnan(keys[order]))
+    ends = np.r_[rows[place], cols[place]], np.r_[cols[place], rows[place]]
+    how: Any = {"nrows": n, "ncols": n, "dup_op": "min", "like": G.matrix()}
+    return Matrix.from_coo(*ends, np.r_[place, place], **how), order
 
 
 def _edges(G: Graph, *, keys: Any, data: Any) -> list[Any]:
@@ -187,8 +186,7 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     chosen[first] = True
     if (chosen[rows] & chosen[cols]).any():
         raise nx.NetworkXUnfeasible(f"{wanted} is not an independent set of G")
-    found = algorithms.maximal_independent_set(G.matrix(), first, seed=number)
-    members = found.to_coo()[0]
+    members = algorithms.maximal_independent_set(G.matrix(), first, seed=number).to_coo()[0]
     others = members[~chosen[members]].tolist()
     independent = [G.names[v] for v in (*first, *others)]
     return independent if NETWORKX < (3, 7) else set(independent)
@@ -221,10 +219,9 @@ def louvain_communities(
 
 @answers()
 def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> float:
-    labels, A = labels_of(G, communities), G.matrix(weight, counted=True)
-    chosen = Vector.from_dense(labels, like=A)
-    directed = G.is_directed()
-    return algorithms.modularity(A, chosen, resolution=resolution, directed=directed)
+    A, directed = G.matrix(weight, counted=True), G.is_directed()
+    labels = Vector.from_dense(labels_of(G, communities), like=A)
+    return algorithms.modularity(A, labels, resolution=resolution, directed=directed)
 
 
 # ---- centralities, eccentricities and clustering of nodes, and what follows from them
@@ -265,11 +262,9 @@ def betweenness_centrality_subset(
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any
 ) -> dict[Any, float]:
-    n, directed = len(G), G.is_directed()
-    A, weighted = lengths_matrix(G, weight), weight is not None
-    found = algorithms.edge_betweenness_centrality(
-        A, k, bool(normalized), weight=weighted, directed=directed, seed=seed
-    )
+    n, A = len(G), lengths_matrix(G, weight)
+    how: dict[str, Any] = {"weight": weight is not None, "directed": G.is_directed(), "seed": seed}
+    found = algorithms.edge_betweenness_centrality(A, k, bool(normalized), **how)
     col_ptr, row_idx, values = found.to_csc()
     keys = np.repeat(np.arange(n), np.diff(col_ptr)) * n + row_idx
     rows, cols, lengths = once(G, G.numbers(weight))
@@ -311,11 +306,10 @@ def pagerank(
 ) -> dict[Any, float]:  # fmt: skip
     if personalization is not None and not sum(x for v, x in personalization.items() if v in G):
         raise ZeroDivisionError
-    given = (
+    jump, start, lost_to = (
         None if x is None else {G.index[v]: x[v] for v in x if v in G.index}
         for x in (personalization, nstart, dangling)
     )
-    jump, start, lost_to = given
     try:
         A = G.matrix(weight, counted=True)
         found = algorithms.pagerank(
@@ -398,8 +392,8 @@ def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     if not chosen:
         return {}
     try:
-        A, weighted = lengths_matrix(G, weight), weight is not None
-        found = algorithms.eccentricity(A, chosen, weight=weighted)
+        A = lengths_matrix(G, weight)
+        found = algorithms.eccentricity(A, chosen, weight=weight is not None)
     except NoPath as error:
         raise _error(G) from error
     return _of(G, found.to_dense(-1).tolist(), v)

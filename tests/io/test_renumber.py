@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.io.reading import Names, renumbered, whole_numbers
+from lagpu.io.reading import Edges, Names, renumbered, whole_numbers
 
 
 def test_numbers_ascend_and_those_without_gaps_stay():
@@ -17,7 +17,7 @@ def named(*pairs):
     names = Names()
     u = names.codes([a for a, _ in pairs], len(pairs))
     v = names.codes([b for _, b in pairs], len(pairs))
-    u, v, ids = names.ordered(u, v)
+    (u, v, _), ids = names.ordered(Edges(u, v))
     return [(ids[i], ids[j]) for i, j in zip(u, v, strict=True)], ids
 
 
