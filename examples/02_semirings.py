@@ -57,4 +57,4 @@ roads_in = semiring.plus_pair(everyone @ A).new(name="roads_in")
 nearest = semiring.min_second(everyone @ roads).new(name="nearest")
 
 print("roads into each town:", roads_in.to_dense(0))
-print("the shortest of them:", nearest.to_dense(0))
+print("the shortest of them:", nearest.to_dense(float("inf")))

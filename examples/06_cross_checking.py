@@ -27,8 +27,8 @@ apart = binary.register("apart", lambda x, y: abs(x - y), "x - y")
 plus_apart = semiring.register(monoid.plus, apart)
 
 
-def detour(A, u):
-    """Return the sum of height differences over the edges into each vertex."""
+def gaps(A, u):
+    """Return the sum of abs(u[i] - A[i, j]) over the edges into each vertex j."""
     w = Vector(FP64, A.nrows, like=A, name="w")
     w << plus_apart(u @ A)
     return w
@@ -39,7 +39,7 @@ height = Vector.from_dense([2.0, 1.0, 5.0], backend="cpu", name="height")
 
 if has_sim:
     try:
-        lagpu.crosscheck(detour, roads, height, backends=("cpu", "sim"))
+        lagpu.crosscheck(gaps, roads, height, backends=("cpu", "sim"))
     except CrosscheckFailed as error:
         print(error)
 

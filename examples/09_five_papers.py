@@ -36,7 +36,7 @@ def show(name, rows):
 
 
 def hybrid(alpha, beta=20):
-    """Hiragushi and Takahashi: by the edges of the frontier, back by its vertices."""
+    """Hiragushi and Takahashi: by the edges of the frontier, and back by its vertices."""
 
     def pulls(x, pull):
         if pull:

@@ -124,8 +124,8 @@ def _density(canvas: AxesCanvas, shape: tuple[int, int], rows: Array, cols: Arra
     extent = (-0.5, ncols - 0.5, nrows - 0.5, -0.5)
     image = canvas.ax.imshow(np.ma.masked_equal(counts, 0), extent=extent, **how)
     canvas.plane(shape)
-    label = f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions"
-    _colour_bar(canvas.ax, image, label, shrink=0.8, pad=0.03)
+    label = f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions, white: none"
+    _colour_bar(canvas.ax, image, label, shrink=0.8, pad=0.03, format="{x:,.0f}")
 
 
 def _colour_bar(ax: Axes, scale: Any, label: str, **more: Any) -> None:
@@ -282,7 +282,8 @@ def product(
     row = isinstance(left, Vector)
     u, w, A = _product_cells(left, right, call.new(mask=mask, name=name), mask)
     numbered, (first, last, top, bottom), signs = _LAYOUTS[layout](u, w, A, row)
-    canvas = AxesCanvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
+    around = 1.7 if layout == "equation" else 1.1  # inches of title and legend
+    canvas = AxesCanvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + around))
     canvas.bare(first, last, top, bottom)
     for grid in (u, A, w):
         grid.draw(canvas)
@@ -290,9 +291,9 @@ def product(
         grid.number(canvas, rows=grid.nrows > 1, cols=grid.ncols > 1)
     for place, text in signs:
         canvas.words(place, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
-    under = "" if mask is None else f"({format_formula(mask.formula)})"
+    under = "" if mask is None else f"({format_formula(mask.formula)}, replace)"
     title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
-    canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
+    canvas.ax.set_title(title, fontsize=10, family="monospace", **AS_IT_IS)
     label = f"{'row' if row else 'column'} of an entry of {u.name}"
     order = ("used", "touched", "entry", "zero", "out", "result", "none")
     kinds = {kind.name: kind for grid in (u, A, w) for kind in grid.kinds}
@@ -343,9 +344,9 @@ def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
         grid.x, grid.y = x, (tall - grid.nrows) / 2
         above = 1.55 if grid.ncols > 1 else 0.95
         signs.append(((x + (grid.ncols - 1) / 2, grid.y - above), grid.name))
-        x += grid.ncols + 2.2
-        signs.append(((x - 1.85, (tall - 1) / 2), sign))
-    return grids, (-1.4, x - 2.4, -1.9, tall - 0.3), signs
+        x += grid.ncols + 1.8
+        signs.append(((x - 1.7, (tall - 1) / 2), sign))
+    return grids, (-0.9, x - 2, -1.9, tall - 0.3), signs
 
 
 def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
@@ -513,7 +514,7 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     counts = np.bincount(values)
     n, without = len(counts), levels.size - len(values)
     few = n <= 20
-    ax = axes(ax, 6.4, 3.2)
+    ax = axes(ax, 6.4 if 10 < n <= 20 else 5.2, 3)
     colours = look.level_colours(n) if few else look.BLUE
     bars = ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)
     for depth, bar in enumerate(bars):
@@ -581,11 +582,14 @@ def graph(
     at = _graph_places(n, rows, cols, level, layout)
     labels = n <= _LABELLED if labels is None else labels
     radius = 9.1 if labels else max(12, min(120, 5000 / max(n, 1))) ** 0.5 / 2
-    canvas = AxesCanvas(axes(ax, 6.4, 5.2))
+    canvas = AxesCanvas(axes(ax, 5.2, 6))
     in_tree = (above[cols] == rows) | (symmetric & (above[rows] == cols))
     once = rows <= cols if symmetric else np.ones(len(rows), bool)
     for line, which in ((look.EDGE, once & ~in_tree), (look.TREE, once & in_tree)):
         edges(canvas, line, at, rows[which], cols[which], radius, not symmetric)
+    if in_tree.any():
+        style = {"color": look.TREE.colour, "lw": look.TREE.width}
+        canvas.ax.plot([], [], label="tree of parents", **style)
     _graph_vertices(canvas, at, level, radius, labels)
     canvas.ax.set_axis_off()
     canvas.ax.margins(0.08)
@@ -642,7 +646,7 @@ def _graph_vertices(
     if most < 12:
         scale = min(1, 70**0.5 / (2 * radius))
         style = {"frameon": False, "fontsize": LABEL, "markerscale": scale}
-        canvas.ax.legend(loc="upper left", bbox_to_anchor=(1, 1), **style)
+        canvas.ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, **style)
         return
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize

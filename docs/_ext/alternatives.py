@@ -12,15 +12,20 @@ _SAID = re.compile(r"^% picture: (.*)\n\s*\Z", re.M)
 _DRAWS = re.compile(r"^viz\.(?!save)\w+\(|^graph\(|^plt\.show\(|^t\.plot\(", re.M)
 _ELSEWHERE = {("graph", ""), ("plot", "t")}
 _WORDS = {
-    "matrix": "Matrix {first}: a cell, square or shade for each part, by row and column.",
+    "matrix": "The entries of the matrix {first} by row and column, blank where there is none.",
     "vector": "Vectors, a row of cells each: {all}.",
-    "mask": "The positions that these masks allow: {all}.",
-    "product": "The product {first}{mask}: the operands, and the result next to them.",
-    "graph": "The graph {first} as dots and arrows{more}{parents}.",
-    "frontier": "Matrix {first} at one level: rows of the frontier, columns with a level.",
-    "frontiers": "Matrix {first} at several levels of a search, side by side.",
-    "level_histogram": "Bars: the number of vertices in each level, {first}.",
-    "plot": "Time and entries of each level of the trace {object}.",
+    "mask": "The positions that these masks keep, a row of cells each: {all}.",
+    "product": "The product {first}{mask}: the vector, the matrix and the result; entries that are "
+    "multiplied have a strong colour.",
+    "graph": "The graph of {first}: vertices are circles{more}, edges are lines or arrows"
+    "{parents}.",
+    "frontier": "The matrix {first} at one level of a search: blue rows of the frontier, grey "
+    "columns of vertices that have a level, and edges to new vertices in red.",
+    "frontiers": "The matrix {first} at several levels of a search, a panel each: blue rows of the "
+    "frontier, grey columns of vertices that have a level, and edges to new vertices in red.",
+    "level_histogram": "Bars: how many vertices each level has in {first}.",
+    "plot": "Bars: the kernel time of each level of the trace {object}, by direction; a line: the "
+    "entries of the vector multiplied.",
 }
 
 
@@ -57,7 +62,7 @@ def words(code):
                 all=", ".join(given),
                 more=f", coloured by {given[1]}" if len(given) > 1 else "",
                 mask=f" under the mask {named['mask']}" if "mask" in named else "",
-                parents=f", with the tree of {named['parents']}" if "parents" in named else "",
+                parents=f", thick in the tree {named['parents']}" if "parents" in named else "",
                 object=place,
             )
         )

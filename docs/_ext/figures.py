@@ -38,7 +38,9 @@ def with_figures(text, page="benchmarks/README", folder=FOLDER):
             lines = [columns, *([_cell(row.get(c), c) for c in columns] for row in rows)]
         else:
             lines = _pivot(rows, options["index"].split(","), options["columns"], options["value"])
-        head = [_NAMES.get(name, name.removesuffix("_ms").replace("_", " ")) for name in lines[0]]
+        head = [_NAMES.get(name, name.replace("_", " ")) for name in lines[0]]
+        short = [name.removesuffix(" ms") for name in head]
+        head = [x if short.count(x) == 1 else name for x, name in zip(short, head, strict=True)]
         rule = [
             "---:" if any(re.match(r"[\d.,]+$", cell) for cell in column) else "---"
             for column in zip(*lines[1:], strict=True)
@@ -62,7 +64,11 @@ def _pivot(rows, index, column, value):
         number, why = row.get(value), row.get("note", "").partition(":")[0]
         cell = why if number is None and why else _cell(number, value)
         cells.setdefault(key, {})[row[column]] = cell
-    lines = [[", ".join(key), *(found.get(n, "-") for n in names)] for key, found in cells.items()]
+    lines = [
+        [", ".join(key), *(found.get(n, "-") for n in names)]
+        for key, found in cells.items()
+        if {*found.values()} != {"-"}
+    ]
     return [[index[0], *map(str, names)], *lines]
 
 
@@ -77,11 +83,11 @@ def _cell(value, field):
 def _measured(whole, file, link):
     machine = whole["machine"]
     commit = f", commit {whole['commit'][:7]}" if whole.get("commit") else ""
-    known = whole.get("versions", {}).items()
+    known = [x for x in whole.get("versions", {}).items() if x != ("cupy", None)]
     versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
     device = machine.get("device") or machine["cpu"]
     if machine.get("threads"):
-        device += f", {machine['threads']} threads"
+        device += f", {machine['threads']} thread{'s' * (machine['threads'] != '1')}"
     is_old = commit and machine.get("device") and kernels_changed(whole["commit"])
     since = "; kernels have changed since" if is_old else ""
     when = f"{whole['date'][:10]}{commit}{since}"

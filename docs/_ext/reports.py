@@ -17,6 +17,9 @@ from lagpu.papers.run import lines_of, table_of
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
 _COLUMNS = (
+    "*graph* is the paper's and, after a colon, ours (S is the scale, the logarithm of the "
+    "vertices; EF the edge factor, edges a vertex); an empty cell repeats the one above. *variant* "
+    "is the paper's, *runs as* a kernel or policy of lagpu. A root is the source of a search. "
     "*Spread* is the greatest over the least value of a row's runs. "
     "GTEPS are 10⁹ edges a second; they and times are those of the kernels, *kernel ms*, or of the "
     "whole search where the host cannot time its kernels."
@@ -146,16 +149,13 @@ def _by_graph(text):
 
 
 def _together(lines):
-    """Return each line once, with all variants of a graph that are missing for one reason."""
+    """Return each line once, with all graphs or variants of which it says the same."""
     found = {}
     for line in lines:
-        missing = re.fullmatch(r"missing: ([^,]+), ([^:]+): (.*)", line)
-        graph, variant, why = missing.groups() if missing else ("", "", line)
-        found.setdefault((graph, why), {})[variant] = None
-    return [
-        f"missing: {graph}, {', '.join(variants)}: {why}" if graph else why
-        for (graph, why), variants in found.items()
-    ]
+        several = re.fullmatch(r"(missing: [^,]+, |\* )([^:]+)(: .*)", line)
+        before, names, why = several.groups() if several else ("", "", line)
+        found.setdefault((before, why), {}).update(dict.fromkeys(names.split(", ")))
+    return [f"{before}{', '.join(names)}{why}" for (before, why), names in found.items()]
 
 
 def _part(report, experiment, command):

@@ -653,7 +653,7 @@ class Trace(Observer):
         They are `ax`, or those of a new figure. Without Matplotlib `BackendUnavailable` is raised.
         """
         if ax is None:
-            ax = look.pyplot("plot").subplots(layout="constrained")[1]
+            ax = look.pyplot("plot").subplots(figsize=(5.2, 3.9), layout="constrained")[1]
         stacks, left_out = _stacks(self.rows)
         bottom: Any = 0.0
         for name, times in stacks.items():
@@ -666,7 +666,8 @@ class Trace(Observer):
             style = ".-" if len(line) < 100 else "-"
             other.plot(list(line), list(line.values()), style, color=look.INK, lw=0.8)
             other.set_yscale("log")
-            other.set_ylabel("entries of the vector multiplied")
+            other.yaxis.set_major_formatter("{x:,.0f}")
+            other.set_ylabel("line: entries of the vector multiplied")
         ax.set_xlabel(f"level\n{left_out}".strip())
         ax.set_ylabel("kernel time [ms]")
         if stacks:

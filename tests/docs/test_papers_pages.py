@@ -42,7 +42,7 @@ def report():
 def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path):
     (tmp_path / "any-name.json").write_text(json.dumps(report), "utf-8")
     shown = reports.with_reports("before\n\n<!-- reports 002 -->\n\nafter", tmp_path)
-    assert shown.startswith("before\n\n*Spread* is ")
+    assert shown.startswith("before\n\n*graph* is ")
     assert shown.endswith("\nafter")
     table = shown[shown.index("### Table 4") : shown.index("### Figure 8")]
     rows = report["experiments"][0]["rows"]

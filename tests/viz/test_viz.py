@@ -189,7 +189,7 @@ def test_a_product_shows_what_meets(backend, layout):
     assert kinds(ax, "w") == {
         (0, 0): "out", (0, 1): "none", (0, 2): "result", (0, 3): "result"
     }  # fmt: skip
-    assert ax.get_title() == "w(~seen.S) << plus_times(q @ A)"
+    assert ax.get_title() == "w(~seen.S, replace) << plus_times(q @ A)"
     assert "row of an entry of q" in [t.get_text() for t in ax.get_legend().get_texts()]
 
 
@@ -358,7 +358,7 @@ def test_text_in_an_svg_is_text(tmp_path):
         viz.save(viz.product(semiring.plus_times(q @ A), mask=~seen.S), tmp_path / name)
     svg = (tmp_path / "one.svg").read_text("utf-8")
     said = [e.text for e in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-    assert "w(~seen.S) << plus_times(q @ A)" in said
+    assert "w(~seen.S, replace) << plus_times(q @ A)" in said
     assert "entry that takes part" in said
     assert svg.count('id="A-1-2-used"') == 1
     assert svg == (tmp_path / "two.svg").read_text("utf-8")
