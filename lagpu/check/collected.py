@@ -28,6 +28,7 @@ Places = dict[tuple[Any, Any], Any]  # the values of entries by row and column
 TRUSS_RULES = (
     "an edge is in the truss if and only if it is left when edges with too few triangles are "
     "removed one by one",
+    "its value is that of the graph",
 )
 FOREST_RULES = (
     "an entry of the forest is one of the graph, and has a reverse",
@@ -59,9 +60,9 @@ COMMUNITY_RULES = (
 PROPAGATION_RULES = ("labels are those of vertices that count their neighbours' labels one by one",)
 
 
-def _places(A: Any, names: Any = None, *, values: bool = True) -> Places:
-    """Return the entries of a graph by the vertices, or by their names; without values 1."""
-    found = Proof("check", (), A, values=values).matrix().tocoo()
+def _places(A: Any, names: Any = None) -> Places:
+    """Return the entries of a graph by the vertices, or by their names."""
+    found = Proof("check", (), A, values=True).matrix().tocoo()
     ends = (x.tolist() if names is None else names[x].tolist() for x in found.coords)
     return dict(zip(zip(*ends, strict=True), found.data.tolist(), strict=True))
 
@@ -76,7 +77,8 @@ def _compare(
         x, wanted = found.get(place, missing), right.get(place, missing)
         if x is None or wanted is None:
             proof.fail(rules[0], f"{place} is {'missing' if x is None else 'not one'}")
-        if x != wanted and not math.isclose(x, wanted, rel_tol=tol, abs_tol=tol):
+        same = x == wanted or (x != x and wanted != wanted)  # so are two that are no numbers
+        if not same and not math.isclose(x, wanted, rel_tol=tol, abs_tol=tol):
             proof.fail(rules[1], f"{place}: {x}, not {wanted}")
 
 
@@ -84,7 +86,7 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
     """Prove that a graph is the k-truss of another, or raise.
 
     `A` is symmetric, and its self-loops do not count; `truss` is a graph, (n, n), with the entries
-    of the truss, whose edges are in k - 2 of its triangles or more.
+    of `A` that are in the truss, whose edges are in k - 2 of its triangles or more.
 
     Edges are removed one by one, whichever comes first, and sets of neighbours are intersected.
     Source: Cohen 2008.
@@ -100,8 +102,8 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
             near[u].discard(v)
             near[v].discard(u)
             waiting |= {(min(x, w), max(x, w)) for w in thirds for x in (u, v)}
-    left = {(u, v): 1 for u, others in enumerate(near) for v in others}
-    _compare(proof, _places(truss, values=False), left)
+    left = {(u, v): x for (u, v), x in _places(A).items() if v in near[u]}
+    _compare(proof, _places(truss), left, (0, 1))
     return TRUSS_RULES
 
 

@@ -206,7 +206,8 @@ def _value_at(side: Monoid) -> Recipe:
             parts = Parts(recipe(Parts(parts.x, "reduce_rowwise")), "reduce")
         indices = parts.indices()
         kept = parts.where(parts.total(side, indices), indices)
-        return parts.total(monoid.any, kept.ewise_mult(parts.x, binary.second).new())
+        second = binary.second[parts.x.dtype]  # else of the type of the indices, too
+        return parts.total(monoid.any, kept.ewise_mult(parts.x, second).new())
 
     return recipe
 

@@ -268,7 +268,8 @@ def _format_index(index: Any) -> str:
 def _checked(x: Any, index: Any, size: int, what: str) -> Any:
     """Return an index of one dimension, after refusing what can never be one, where it is written.
 
-    Lists become integer arrays. Whether all of a list lie inside is looked at when it is used.
+    Lists and arrays become integer arrays of the part's own, which is read later than it is
+    written. Whether all of a list lie inside is looked at when it is used.
     """
     if type(index) is int:
         return arguments.single_index(index, size, what)
@@ -278,7 +279,7 @@ def _checked(x: Any, index: Any, size: int, what: str) -> Any:
         return index
     _require_indices(x, index)
     if type(index) is list or np.ndim(index):
-        return arguments.integer_array(index, what)
+        return arguments.integer_array(index, what).copy()
     return arguments.single_index(index, size, what)
 
 

@@ -173,6 +173,10 @@ def test_wrong_trusses_are_refused(edges, message):
     check_k_truss(A, sub((0, 1), (1, 2), (0, 2), (2, 3), (3, 0)), 3)
     with pytest.raises(CheckFailed, match=message):
         check_k_truss(A, sub(*edges), 3)
+    truss = k_truss(A, 3)
+    truss[2, 0] = 0
+    with pytest.raises(CheckFailed, match=r"\(2, 0\): 0, not 5"):
+        check_k_truss(A, truss, 3)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,29 @@ def test_a_sum_that_overflows_does_not_spoil_a_mean(backend, dtype):
         assert A.reduce_rowwise(name).new().get(0) == pytest.approx(right, rel=1e-12), name
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("BOOL", [True, False]),
+        ("INT32", [-7, 2]),
+        ("UINT64", [2**64 - 1, 2**53 + 1]),
+        ("FP32", [0.1, 2]),
+    ],
+)
+@pytest.mark.parametrize(("name", "at"), [("first", 0), ("last", 1)])
+def test_a_value_by_its_place_is_as_it_was(backend, dtype, values, name, at):
+    """And not first of a type that holds indices, too."""
+    u = Vector.from_coo([1, 4], values, dtype, size=6, backend=backend)
+    A = Matrix.from_coo([0, 2], [1, 3], values, dtype, nrows=3, ncols=4, backend=backend)
+    for x in (u, A):
+        found = x.reduce(agg[name]).new()
+        assert found.dtype is u.dtype
+        assert found.value == u.to_coo()[1][at]
+    rows = A.reduce_rowwise(agg[name]).new()
+    assert rows.dtype is u.dtype
+    assert rows.to_coo()[1].tolist() == u.to_coo()[1].tolist()
+
+
 def test_every_aggregator_is_there():
     theirs = {n for n in dir(gb.agg) if not n.startswith("_")} - {"ss", "Aggregator"}
     theirs -= {"TypedAggregator", "dtypes", "from_string", "namedtuple", "Scalar"}

@@ -202,3 +202,15 @@ def test_the_mask_of_a_row_has_its_size(A):
         A(mask)[0, :] << 1
     with pytest.raises(DimensionMismatch, match="has shape"):
         A.setdiag(1, mask=Matrix(FP64, 9, 9, like=A).S)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint64"])
+def test_a_part_keeps_its_indices(v, A, dtype):
+    """Whatever becomes of the array that they were in."""
+    index = np.array([0, 1], dtype)
+    part, block, to_write = v[index], A[index, index], v[index]
+    index += 1
+    assert part.new().to_dict() == {0: 1}
+    assert block.new().nvals == 1
+    to_write << 5
+    assert v.to_dict() == {0: 5, 1: 5, 2: 2}

@@ -1,5 +1,7 @@
 """`sweep`: the levels it yields, its input, and sweeps that run as one kernel."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from graphs import both_ways, entries, matrix
@@ -147,8 +149,9 @@ def dependencies(A, levels, paths, delta, share):
 def test_parts_of_an_expression_are_parts_of_a_sweep(backend, sources):
     A = matrix(40, both_ways([(v, v + d) for d in (1, 8) for v in range(40 - d)]), backend)
     levels, paths = count_paths(A, sources)
+    fuses = not (backend.name.startswith("grid") and len(sources) > 1)  # there without bitmaps
     found = []
-    for way in (lagpu.eager, lagpu.fused):
+    for way in (lagpu.eager, lagpu.fused if fuses else contextlib.nullcontext):
         delta = paths.dup()
         delta << 0
         with way():
@@ -156,7 +159,7 @@ def test_parts_of_an_expression_are_parts_of_a_sweep(backend, sources):
         found.append(delta)
     assert found[0].isclose(found[1])
     assert 30 < found[1].reduce("max").new().value < 120
-    if backend.capabilities.fuses:
+    if fuses and backend.capabilities.fuses:
         assert "sweep: " in A.backend.last_loop
         assert "no sweep" not in A.backend.last_loop
 

@@ -9,8 +9,9 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, backends, binary, loop, sem
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.cuda import CudaDevice
+from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.errors import BackendUnavailable, OutOfMemory
+from lagpu.errors import BackendUnavailable, GridTimeout, OutOfMemory
 
 PIECES = [2, 3]
 RUNS = "search of pieces: the body is a search from one frontier; "
@@ -113,14 +114,21 @@ class Paths(Search):
             f(~x.S, replace=True) << semiring.plus_first(f @ A)
 
 
-def without(piece):
-    """Return a `run_together` in which a device never begins."""
-    run = SimDevice.run_together
+def fails_without(search, piece, monkeypatch):
+    """Run a search in which the device of a piece never begins; it leaves all as it was."""
+    run, turn = SimDevice.run_together, Peers.turn
 
     def some(self, launches):
         run(self, [launch for p, launch in enumerate(launches) if p != piece])
 
-    return some
+    with monkeypatch.context() as patch:
+        patch.setattr(SimDevice, "run_together", some)
+        patch.setattr(Peers, "turn", lambda self: {**turn(self), "patience": 10**8})
+        # On a busy machine another piece may come too late, too.
+        missing = rf"heard nothing of piece (\d and )*{piece}( and \d)* in turn 0. Nothing"
+        with pytest.raises(GridTimeout, match=missing):
+            search.run()
+    assert search.state() == search.before
 
 
 def fails_at_each_call(search, owner, method, error, monkeypatch):

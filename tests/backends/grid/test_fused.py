@@ -13,11 +13,11 @@ from pieces_of_search import (
     Search,
     edges_of,
     fails_at_each_call,
+    fails_without,
     is_tree,
     matrix,
     sim_grid,
     sims,
-    without,
 )
 from searches import levels_behind
 
@@ -39,7 +39,6 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.grid import search as fused
-from lagpu.errors import GridTimeout
 from lagpu.loops.loop import BY_ITSELF
 from lagpu.operations import Until
 
@@ -478,15 +477,8 @@ def want():
 @pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize("absent", [0, 1])
 def test_a_piece_that_never_comes(pieces, absent, want, monkeypatch):
-    monkeypatch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
     search = Search(sims(pieces))
-    with monkeypatch.context() as patch:
-        patch.setattr(SimDevice, "run_together", without(absent))
-        with pytest.raises(
-            GridTimeout, match=f"heard nothing of piece {absent} in turn 0. Nothing"
-        ):
-            search.run()
-    assert search.state() == search.before
+    fails_without(search, absent, monkeypatch)
     search.run()
     assert search.state() == want
 

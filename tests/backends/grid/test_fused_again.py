@@ -9,9 +9,9 @@ from pieces_of_search import (
     Search,
     edges_of,
     fails_at_each_call,
+    fails_without,
     matrix,
     sims,
-    without,
 )
 
 import lagpu
@@ -20,7 +20,6 @@ from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.grid import search as fused
-from lagpu.errors import GridTimeout
 
 SIZES = [33, 1500]  # slots that are numbered, and slots that are indices
 
@@ -224,11 +223,6 @@ def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, k
 @pytest.mark.parametrize("absent", [0, 1])
 def test_a_piece_that_is_absent_from_a_known_search(absent, known, monkeypatch):
     search, want = known
-    fused._Space.of(search.A.data).peers.patience = 10**8
-    with monkeypatch.context() as patch:
-        patch.setattr(SimDevice, "run_together", without(absent))
-        with pytest.raises(GridTimeout, match=f"heard nothing of piece {absent}"):
-            search.run()
-    assert search.state() == search.before
+    fails_without(search, absent, monkeypatch)
     search.run()
     assert search.state() == want

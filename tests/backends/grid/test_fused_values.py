@@ -7,10 +7,10 @@ from pieces_of_search import (
     RUNS,
     Paths,
     edges_of,
+    fails_without,
     matrix,
     sim_grid,
     sims,
-    without,
 )
 from samples import picked
 
@@ -22,7 +22,6 @@ from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.grid import search
 from lagpu.backends.grid.partition import block_cyclic
-from lagpu.errors import GridTimeout
 
 ADDS = {
     "path counts": (semiring.plus_first, FP64),
@@ -170,14 +169,9 @@ def test_a_trace_counts_values_that_are_sent(monkeypatch):
 
 @pytest.mark.parametrize("pieces", PIECES)
 def test_a_piece_that_never_comes_to_a_sum(pieces, monkeypatch):
-    monkeypatch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
     search, whole = Paths(sims(pieces)), Paths("cpu")
     whole.run()
-    with monkeypatch.context() as patch:
-        patch.setattr(SimDevice, "run_together", without(1))
-        with pytest.raises(GridTimeout, match="heard nothing of piece 1 in turn 0"):
-            search.run()
-    assert search.state() == search.before
+    fails_without(search, 1, monkeypatch)
     search.run()
     assert search.state() == whole.state()
 
