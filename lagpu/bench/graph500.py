@@ -194,8 +194,7 @@ class Tuples:
 
         found = self._gather(prove)
         known = _united([(bits,) for bits, _ in found], len(parents))
-        rule = "5: a vertex and its parent are joined by an edge"
-        _refuse(np, (parents >= 0) & ~known, rule)
+        _refuse(np, (parents >= 0) & ~known, "5: a vertex and its parent are joined by an edge")
         return sum(int(edges[0]) for _, edges in found)
 
     def _gather(self, work: Callable[[Any, Array, Array], Any]) -> list[Any]:
@@ -206,8 +205,7 @@ class Tuples:
             with nullcontext() if device is None else device.alone():
                 return work(np if device is None else device.xp, *self._slices[piece])
 
-        found: list[Any] = parts_of(self._place).gather(on_piece)
-        return found
+        return parts_of(self._place).gather(on_piece)
 
 
 def _host(array: Array) -> Array:

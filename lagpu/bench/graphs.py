@@ -134,8 +134,7 @@ def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_ED
     if not candidates.size:
         raise InvalidValue(refusal)
     rng = np.random.default_rng(SEED if seed is None else seed)
-    found: list[int] = rng.choice(candidates, min(count, candidates.size), replace=False).tolist()
-    return found
+    return rng.choice(candidates, min(count, candidates.size), replace=False).tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,8 +167,7 @@ def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
             algorithms.bfs_levels(path(3, backend=runner.place), 0)
     on_gpu = any("gpu" in runner.place.name.split(":") for runner in runners)
     names = plan.graphs or (SUITE if on_gpu else SMALL_SUITE)
-    files = filter(peers.is_file, plan.peers)
-    elsewhere = peers.recorded_for(files, names, plan.outputs)
+    elsewhere = peers.recorded_for(filter(peers.is_file, plan.peers), names, plan.outputs)
     rows: list[Row] = []
     refusals: list[str] = []
     for name in progress.over(names, "bench"):
@@ -313,8 +312,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
     library, clock = peers.PEERS[name].open(tested.host), Clock()
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
-    found = tested.search(clock, library.search, "levels", name, library.levels)
-    samples, refusal, last = found
+    samples, refusal, last = tested.search(clock, library.search, "levels", name, library.levels)
     refusal = tested.prove("levels", *library.levels(tested.roots[-1], last)) or refusal
     return Searched("peer", peers.PEERS[name].output, samples, refusal, first_ms)
 

@@ -94,7 +94,6 @@ def _lines(columns: Sequence[Column], console: Console, width: int) -> Iterator[
             pair = f"{heading} {_text(cell, console)}"
             for part in textwrap.wrap(pair, room, break_on_hyphens=False):
                 joined = f"{lines[-1]}  {part}".strip()
-                fits = cell_len(joined) <= room
-                lines[-1:] = [joined] if fits else [lines[-1], part]
+                lines[-1:] = [joined] if cell_len(joined) <= room else [lines[-1], part]
         yield lines[0]
         yield from (_INDENT + line for line in lines[1:])

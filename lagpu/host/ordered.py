@@ -71,8 +71,7 @@ def ordered(graph: Graph, starts: Array, gone: Array = NONE) -> tuple[Array, Arr
     elif len(starts) == 1:
         order, parents = csgraph.breadth_first_order(graph.csr(), int(starts[0]))
         return order, parents
-    whole = graph.csr(extra=starts, to=starts)
-    order, parents = csgraph.breadth_first_order(whole, graph.n)
+    order, parents = csgraph.breadth_first_order(graph.csr(extra=starts, to=starts), graph.n)
     return order[1:], parents[:-1]
 
 

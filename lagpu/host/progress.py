@@ -131,8 +131,7 @@ class _Display:
 
 
 def _display() -> _Display | None:
-    beside = launched() is not None or parent_process() is not None
-    if beside or os.environ.get(_VARIABLE) == "0":
+    if launched() is not None or parent_process() is not None or os.environ.get(_VARIABLE) == "0":
         return None
     # Imported here, as it takes as long as all of lagpu.
     from rich import progress

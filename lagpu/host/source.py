@@ -65,8 +65,7 @@ def operation_at(frame: FrameType) -> str:
 
 def drops_an_error(frame: FrameType) -> bool:
     """Whether a frame ends a ``with`` block with an error, dropping all that it refers to."""
-    before = frame.f_code.co_code[: frame.f_lasti : 2]
-    names = (dis.opname[opcode] for opcode in reversed(before))
+    names = (dis.opname[opcode] for opcode in reversed(frame.f_code.co_code[: frame.f_lasti : 2]))
     return next(name for name in names if name != "CACHE") in ("RERAISE", "POP_EXCEPT", "POP_TOP")
 
 
@@ -83,9 +82,7 @@ def taken_by(code: CodeType, instruction: int) -> str:
 def line_of_author() -> tuple[str, int, str]:
     """Return (file, line, text) of the running statement; ``("?", 0, "")`` if there is none."""
     frame = author()
-    if frame is None:
-        return "?", 0, ""
-    return _line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+    return ("?", 0, "") if frame is None else _line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -190,8 +187,7 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
     rest = lines[-1][right:].strip().decode(errors="replace")
     lines[-1] = lines[-1][:right]
     lines[0] = lines[0][left:]
-    text = b" ".join(lines).decode(errors="replace")
-    return Expression(start, " ".join(text.split()), rest)
+    return Expression(start, " ".join(b" ".join(lines).decode(errors="replace").split()), rest)
 
 
 @functools.lru_cache(maxsize=256)

@@ -469,8 +469,7 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        frame = source.author(2)
-        self._run(to, call, work, Seen((to, call), frame))
+        self._run(to, call, work, Seen((to, call), source.author(2)))
 
     def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
         self._format_pending()

@@ -286,8 +286,7 @@ def _close(rows: Sequence[Row]) -> list[str]:
 
 
 def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
-    all_are = 1 < len(best) == len(rows)
-    return "no difference seen" if all_are else " or ".join(best)
+    return "no difference seen" if 1 < len(best) == len(rows) else " or ".join(best)
 
 
 def _ratio(
@@ -354,8 +353,7 @@ def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
     elif not set(of).intersection(*best):
         word = HELD
     else:
-        everywhere = set(of).intersection(*map(_close, several.values()))
-        word = NOT_HELD if everywhere else UNKNOWN
+        word = NOT_HELD if set(of).intersection(*map(_close, several.values())) else UNKNOWN
     return word, f"Best on {'; '.join(texts)}."
 
 

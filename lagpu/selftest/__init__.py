@@ -115,7 +115,6 @@ def table(rows: list[dict[str, Any]]) -> FittingTable:
         passed = sum(row["passed"] for row in members)
         failed = len(members) - passed
         ms = sum(row["ms"] for row in members)
-        colour = "red" if failed else "green"
-        counts = (Text(str(count), colour) for count in (passed, failed))
+        counts = (Text(str(count), "red" if failed else "green") for count in (passed, failed))
         found.add_row(group, kind, *counts, f"{ms:,.0f}")
     return found

@@ -298,8 +298,7 @@ class CpuBackend:
         return _signed(ptr), _signed(idx), values
 
     def vector_values(self, v: Box, on_device: bool = False) -> Array:
-        values: Array = v.gb.to_coo(indices=False)[1]
-        return values
+        return v.gb.to_coo(indices=False)[1]
 
     def set_values(self, x: Box, values: Array) -> None:
         if x.kind == "Vector":

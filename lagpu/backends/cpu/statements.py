@@ -49,8 +49,7 @@ class Counts:
 def counts_of(A: Box) -> Counts:
     if A.counts is None:
         A.counts = Counts(A)
-    found: Counts = A.counts
-    return found
+    return A.counts
 
 
 def degrees(A: Box, by_row: bool) -> Any:
@@ -74,8 +73,7 @@ def longest(A: Box, by_row: bool) -> int:
 
 def degree_sum(A: Box, u: Box, by_row: bool) -> int:
     """Return the number of entries of the rows, or of the columns, at which a vector has some."""
-    met = u.gb.inner(degrees(A, by_row), gb.semiring.plus_second["INT64"]).new()
-    return int(met.value or 0)
+    return int(u.gb.inner(degrees(A, by_row), gb.semiring.plus_second["INT64"]).new().value or 0)
 
 
 # ---- the transpose

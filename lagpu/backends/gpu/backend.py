@@ -182,9 +182,7 @@ class GpuBackend:
         return forms.diagonal(A.csc(), k, self.runtime.counters, rows)
 
     def dup(self, x: Handle, dtype: DType) -> Handle:
-        if isinstance(x, VectorStore):
-            return x.copy(dtype)
-        return MatrixHandle(x.store.copy(dtype))
+        return x.copy(dtype) if isinstance(x, VectorStore) else MatrixHandle(x.store.copy(dtype))
 
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
         indices, values = v.listed()
@@ -209,8 +207,7 @@ class GpuBackend:
         return ptr, idx, on_host(form, form.values, form.nvals)
 
     def vector_values(self, v: VectorStore, on_device: bool = False) -> Any:
-        dense = v.form != "sparse" and v.nvals == v.size
-        values = v.values if dense else v.listed()[1]
+        values = v.values if v.form != "sparse" and v.nvals == v.size else v.listed()[1]
         if not on_device:
             return on_host(v, values, v.nvals)
         return stores.spread(v, None) if values is None else self.device.copy_of(values)
@@ -245,9 +242,7 @@ class GpuBackend:
         return form + ", iso" * (values is None and store.nvals > 0)
 
     def isequal(self, x: Any, y: Any) -> bool:
-        if isinstance(x, VectorStore):
-            return x.isequal(y)
-        return forms.is_equal(x.csc(), y.csc())
+        return x.isequal(y) if isinstance(x, VectorStore) else forms.is_equal(x.csc(), y.csc())
 
     def levels(self, x: Handle) -> bitmap.VectorLevels | bitmap.BitmapLevels | None:
         if isinstance(x, VectorStore):

@@ -252,8 +252,7 @@ class SearchRows:
     ) -> None:  # fmt: skip
         self._traffic = traffic or SearchTraffic.of(statements)
         self._had, self._why, self._count = had, why, len(statements)
-        is_product = [isinstance(s.operation, ops.Multiply) for s in statements]
-        self._product = is_product.index(True)
+        self._product = [isinstance(s.operation, ops.Multiply) for s in statements].index(True)
         self.assigns_after = self._product == 0
         self._others = [k for k in range(self._count) if k != self._product]
         # an assignment of the depth has no operand: its row counts its output's old entries

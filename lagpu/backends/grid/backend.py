@@ -55,8 +55,7 @@ class Parts:
             except Exception as error:
                 return error
 
-        at_once = apart and self._on_own_gpus
-        ready = mapped(attempt, self._pieces, waits=True) if at_once else []
+        ready = mapped(attempt, self._pieces, waits=True) if apart and self._on_own_gpus else []
 
         def make() -> GridHandle:
             parts = [*ready] or [part(place, by, p) for _, p, place in self._pieces]
@@ -312,8 +311,7 @@ class GridBackend:
         )
         new = self.dup(out, out.dtype) if keeps else self.pieces.empty(out.dtype, out.shape)
         for k, local in enumerate(localized):
-            mask = None if desc.mask is None else desc.mask.parts[k]
-            by_mask = desc._replace(mask=mask)
+            by_mask = desc._replace(mask=None if desc.mask is None else desc.mask.parts[k])
             part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
             self.pieces.execute(k, part)
         self.pieces.change(lambda: out.become(new))
@@ -327,8 +325,7 @@ class GridBackend:
         else:
             parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
             local = operation._replace(**parts)
-        mask = None if desc.mask is None else desc.mask.parts[0]
-        desc = desc._replace(mask=mask)
+        desc = desc._replace(mask=None if desc.mask is None else desc.mask.parts[0])
         part = statement._replace(out=out.parts[0], desc=desc, operation=local)
         self.pieces.execute(0, part)
         out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
@@ -530,8 +527,7 @@ class GridBackend:
     def vector_head(self, v: GridHandle, count: int) -> tuple[Array, Array]:
         by, given = self.pieces.partition(v.shape[0]), []
         for k, p, place in self.pieces:
-            first = count if by.rises else by.count(p)
-            where, values = place.vector_head(v.parts[k], first)
+            where, values = place.vector_head(v.parts[k], count if by.rises else by.count(p))
             given.append(_first(count, by.index(p, where), values))
         return _first(count, *pieces.joined(self.pieces.engine.gather(given)))
 

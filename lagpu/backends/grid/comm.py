@@ -77,8 +77,7 @@ class LocalEngine:
     def sum(self, numbers: Sequence[float]) -> float:
         """Return the sum of a number from each piece, added in their order."""
         # `sum` of Python 3.12 corrects the rounding
-        total: float = functools.reduce(operator.add, self.gather_objects(numbers))
-        return total
+        return functools.reduce(operator.add, self.gather_objects(numbers))
 
     def exchange(
         self, parts: Messages, on_devices: bool = False, among: Groups | None = None
@@ -295,8 +294,7 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
     if nccl is None and devices and devices[0].xp.__name__ == "cupy":
         with suppress(ImportError):
             nccl = importlib.import_module("cupy.cuda.nccl")
-    names = [device.identity if nccl else "" for device in devices]
-    all_names = joined.gather_objects(names)
+    all_names = joined.gather_objects([device.identity if nccl else "" for device in devices])
     if len(all_names) == 1 or not all(all_names) or len(set(all_names)) < len(all_names):
         return joined
     made = NcclEngine(joined, devices, nccl)

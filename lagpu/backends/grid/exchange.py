@@ -82,8 +82,7 @@ def _number(size: int) -> np.dtype[Any]:
 def to_numbers(shape: tuple[int, ...], at: Arrays) -> Array:
     """Return the number of each position in a part, column after column."""
     *rows, last = at
-    found: Array = last * shape[0] + rows[0] if rows else last
-    return found
+    return last * shape[0] + rows[0] if rows else last
 
 
 def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
@@ -112,8 +111,7 @@ def to_message(shape: tuple[int, ...], at: Arrays, values: Array, form: str = "s
 
 def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
     """Return the entries of a message, rising by columns; no values if it has none."""
-    size = math.prod(shape)
-    if size >= _NUMBERED:
+    if math.prod(shape) >= _NUMBERED:
         return message
     numbers, values = unpacked(message[0]), message[1]
     if len(values) == 1:
@@ -174,8 +172,7 @@ def spread(
         *where, values = entries_of(place, x.parts[k], len(x.shape))
         lists = [(*where, values)]
         if is_cut:  # the parts that are needed are others than those that pieces have
-            owner = need.by.owner(own.index(p, *where)[along])
-            lists = cut(lists[0], owner, need.by.pieces)
+            lists = cut(lists[0], need.by.owner(own.index(p, *where)[along]), need.by.pieces)
         messages = [
             to_message(own.shape(p), tuple(at), of if numbered is None else of[:0], form)
             for *at, of in lists
@@ -230,8 +227,7 @@ def masks_for(
         messages: dict[int, Arrays] = {}
         if pays(count, left_out, here, expected[k] / len(need.group(p)), width):
             at = entries_of(place, mask, len(shape))[:-1] if at is None else at
-            message = to_message(own.shape(p), at, np.empty(0, bool))
-            messages = dict.fromkeys(need.group(p), message)
+            messages = dict.fromkeys(need.group(p), to_message(own.shape(p), at, np.empty(0, bool)))
         given.append(messages)
     received = exchanged(pieces, given, need)
 

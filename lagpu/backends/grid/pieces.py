@@ -87,8 +87,7 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
         if self.pieces.engine.alone:
             return method(self, *args, **kwargs)
         work = functools.partial(method, self, *args, **kwargs)
-        given = dict(zip(names, args, strict=False)) | kwargs
-        return self.pieces.run(method.__name__, work, given)
+        return self.pieces.run(method.__name__, work, dict(zip(names, args, strict=False)) | kwargs)
 
     return run
 
@@ -755,8 +754,7 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
 def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> DeviceArray:
     """Return the columns of a piece's part, on a device."""
     by = pieces.layout(A.shape).on(device).dims[1]
-    found: DeviceArray = by.index(piece, device.xp.arange(by.count(piece)))
-    return found
+    return by.index(piece, device.xp.arange(by.count(piece)))
 
 
 def by_own_columns(pieces: Pieces, A: GridHandle, k: int, form: CscMatrix) -> MatrixHandle:

@@ -232,8 +232,7 @@ class Processes:
         return self.turn > self._compared
 
     def all(self, holds: bool) -> bool:
-        rows = self._synchronize(np.array([holds], np.uint8))
-        return bool(rows[:, -_INLINE].all())
+        return bool(self._synchronize(np.array([holds], np.uint8))[:, -_INLINE].all())
 
     def agree(self, last: bool = False) -> None:
         """Return when no process has failed in this statement; else raise the error of one.
@@ -318,8 +317,7 @@ class Processes:
         """Return the message of each process of a line, or of all, to this one, in their order."""
         comm = line or self._comm
         with uninterrupted():
-            longest = max(map(len, messages))
-            headers = _headers(self._synchronize(longest=longest, line=line))
+            headers = _headers(self._synchronize(longest=max(map(len, messages)), line=line))
             coming = np.empty(len(messages), np.int64)
             self._mpi(comm.Alltoall, np.array([len(m) for m in messages]), coming)
             most = int(headers["nbytes"].max())
@@ -438,8 +436,7 @@ class Processes:
 
     def _take_error(self, headers: Any, stopped: Any, message: Bytes, state: int) -> None:
         """Take the error of the processes that failed or ended; raise it if this one has not."""
-        states = headers["state"][stopped]
-        first = int(stopped[np.lexsort((stopped, states == _ENDED_TOO))[0]])
+        first = int(stopped[np.lexsort((stopped, headers["state"][stopped] == _ENDED_TOO))[0]])
         headers["nbytes"][np.arange(self.size) != first] = 0
         said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
         kind, _, text = said.tobytes().decode(errors="replace").partition("\n")

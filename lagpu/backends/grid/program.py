@@ -62,8 +62,7 @@ def plan_program(
         if any(s.out is x for s in statements for x in (*own, turns.levels.vector)):
             return Rejection(lacking)
         like = turns.levels.vector
-        empty = functools.partial(pieces.empty, like.dtype, like.shape)
-        statements += next_masks(turns, empty)
+        statements += next_masks(turns, functools.partial(pieces.empty, like.dtype, like.shape))
         turns = Until(times=turns.levels.deepest)
     lacking = next(filter(None, map(_why_no_vectors, statements)), "")
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
@@ -213,8 +212,7 @@ class GridProgram:
                 parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
                 local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
-                until = self._until.on(parts)
-                programs.append(self._part(k, local, until, shared, sizes))
+                programs.append(self._part(k, local, self._until.on(parts), shared, sizes))
         self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
         programs[0].ran()

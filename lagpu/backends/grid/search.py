@@ -306,11 +306,9 @@ class PieceSpace:
             own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
             own["counts"] = ranks.words
         made = kernel(f"search/{name}.cu", f"{name}_search", prelude=prelude, **macros)
-        room = search_grid.pull_room(self._block, sums)
-        shared = max(room, 4 * (own.get("near", 0) + 1))
+        shared = max(search_grid.pull_room(self._block, sums), 4 * (own.get("near", 0) + 1))
         grid = device.max_cooperative_blocks(made, self._block, shared)
-        reads_matrix = not iso and body.product.reads[1]
-        unhinted = sums or (reads_matrix and part.values is not None)
+        unhinted = sums or (not iso and body.product.reads[1] and part.values is not None)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
             n=space.n, own=space.own[self._k], nvals_a=space.nvals,

@@ -237,9 +237,7 @@ class Layout:
 
 def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
     """Return the rows and columns of a matrix in the drawing; (0, 0) for None."""
-    if A is None:
-        return 0, 0
-    return (A.ncols, A.nrows) if transposed else (A.nrows, A.ncols)
+    return (0, 0) if A is None else (A.ncols, A.nrows) if transposed else (A.nrows, A.ncols)
 
 
 def draw(
@@ -316,8 +314,7 @@ class _Drawing:
         """Write the numbers of the rows, and of the columns above them if there is room."""
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            place = self.left - 6, grid.at(i, 0)[1]
-            self.canvas.words(place, str(i), 14, look.MUTED, "right")
+            self.canvas.words((self.left - 6, grid.at(i, 0)[1]), str(i), 14, look.MUTED, "right")
         for j in range(0, grid.ncols if top else 0, every):
             self.canvas.words((grid.at(0, j)[0], top), str(j), 14, look.MUTED)
 
@@ -369,8 +366,7 @@ class _Drawing:
         """Draw the cells of a vector in a row, or in a column."""
         shape = (state.size, 1) if upright else (1, state.size)
         grid = self._cells("vector", *shape, left, top)
-        entries = state.to_dict().items()
-        grid.fill((k, 0, x) if upright else (0, k, x) for k, x in entries)
+        grid.fill((k, 0, x) if upright else (0, k, x) for k, x in state.to_dict().items())
         grid.draw(self.canvas)
         return grid
 
@@ -610,8 +606,7 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
             indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
             shown = f'<code style="--in:{indent}">{_breaking(bare)}</code>'
             spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
-    name = text(file_name(code.co_filename))
-    return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
+    return f'<div class="code"><h2>{text(file_name(code.co_filename))}</h2><pre>{spans}</pre></div>'
 
 
 def _breaking(line: str) -> str:

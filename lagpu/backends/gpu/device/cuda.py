@@ -457,8 +457,7 @@ class CudaDevice(Device):
             most = _WAVES * self.resident_threads // block
             if cooperative:
                 most = self.max_cooperative_blocks(kernel, block, shared)
-            function = self._function(kernel).ptr
-            found = Packed(self, kernel, function, how, most, kernel.names)
+            found = Packed(self, kernel, self._function(kernel).ptr, how, most, kernel.names)
             self._ready[kernel, how] = found
         return found
 
@@ -489,8 +488,7 @@ class CudaDevice(Device):
         return self.xp.array(array, order="C")
 
     def _to_host(self, array: Any) -> np.ndarray[Any, Any]:
-        copy: np.ndarray[Any, Any] = self.xp.asnumpy(array)
-        return copy
+        return self.xp.asnumpy(array)
 
     def _read(self, array: Any) -> bool | int | float:
         """Return the one element of `array` through pinned memory, the quickest way."""

@@ -292,9 +292,7 @@ class Device(Protocol):
 
     def compile_beside(self, kernel: Kernel) -> Callable[[], bool | None]:
         """Begin to compile a kernel into the cache; return a function as `beside` does."""
-        if kernel in self._functions:
-            return lambda: True
-        return beside(*self._building(kernel))
+        return (lambda: True) if kernel in self._functions else beside(*self._building(kernel))
 
     def _compiled(self, kernel: Kernel) -> Any: ...
 
@@ -376,8 +374,7 @@ class Device(Protocol):
         """Return a copy on the host; waits for the work before it."""
         if self.lasting:
             self._wait_for_loops()
-        found: np.ndarray[Any, Any] = (self.observer or self)._to_host(array)
-        return found
+        return (self.observer or self)._to_host(array)
 
     def read(self, array: Array) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
@@ -395,8 +392,7 @@ class Device(Protocol):
         """
         if self.lasting:
             self._wait_for_loops()
-        found: tuple[int, int] = (self.observer or self)._wait_for(notification, counts)
-        return found
+        return (self.observer or self)._wait_for(notification, counts)
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> Array: ...
 
@@ -617,8 +613,7 @@ def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
             wide = float(value)
             if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
                 raise OverflowError
-            narrow: np.generic = dtype.type(wide)
-            return narrow
+            return dtype.type(wide)
         if dtype.kind == "b" and value not in (0, 1):
             raise ValueError
         return np.bool_(value) if dtype.kind == "b" else dtype.type(operator.index(value))
@@ -723,8 +718,7 @@ class DeviceObserver:
 
     def unseen(self, name: str) -> Callable[..., Any]:
         """Return a method of the device, such as ``"read"``, that this observer does not see."""
-        found: Callable[..., Any] = getattr(self._inner, f"_{name}")
-        return found
+        return getattr(self._inner, f"_{name}")
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         run = self._inner.run

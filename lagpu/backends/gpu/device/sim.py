@@ -164,8 +164,7 @@ class SimDevice(Device):
         return array.copy()
 
     def _read(self, array: np.ndarray[Any, Any]) -> bool | int | float:
-        value: bool | int | float = array.item()
-        return value
+        return array.item()
 
     def notification(self) -> HostNotification:
         return HostNotification(*self.pinned_zeros(4), 1)

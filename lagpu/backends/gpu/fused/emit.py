@@ -290,8 +290,7 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     functor = params.prelude.functor
     if isinstance(operation, (ops.AssignScalar, ops.Constant)):
         z = s.dtype if s.writes_scalar else s.out.dtype
-        number = params.number(z.ctype, operation.value)
-        return z, write.constant(z.ctype, number, params.there(s))
+        return z, write.constant(z.ctype, params.number(z.ctype, operation.value), params.there(s))
     if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
         return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))
@@ -785,8 +784,7 @@ class Operands:
         params, matrix = self.params, self.params.place(operation.matrix)
         types = index_types(A.csc())
         params.ask(lambda handles: handles[matrix].csc().widths)
-        name = f"Product{len(params.structs)}"
-        spec = params.product(product, u.dtype, A.dtype, name, **types)
+        spec = params.product(product, u.dtype, A.dtype, f"Product{len(params.structs)}", **types)
         lines, mask, sums, result = self._target(s, product, spec)
         sent, x, size = self.sent(u, product)
         lines += sent
@@ -841,8 +839,7 @@ class Operands:
             f"select_all<{types}>({selector}{{{made}}}, {{{y}}}, {mask}, "
             f"{sums}, {looked_at}, barrier);"
         )
-        how = "kPulls" if product.transpose else "kPushes"
-        return lines, result, Logged(how, counted(count))
+        return lines, result, Logged("kPulls" if product.transpose else "kPushes", counted(count))
 
     def _target(
         self, s: Statement, product: Product, spec: str

@@ -127,8 +127,7 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
     names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
     if form is None:
         return dict.fromkeys(names)
-    arrays = form.col_ptr, form.row_idx, None if iso else form.values
-    return dict(zip(names, arrays, strict=True))
+    return dict(zip(names, (form.col_ptr, form.row_idx, None if iso else form.values), strict=True))
 
 
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
@@ -148,8 +147,7 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     if not one_form:
         places = min(workspaces.list_room(n), 2 * PLACED)
         kept += workspaces.push_bytes(n, chunks) + (4 + place) * places
-    forms = 1 if symmetric or one_form else 2
-    return csc, forms * csc + kept + levels
+    return csc, (1 if symmetric or one_form else 2) * csc + kept + levels
 
 
 def grid_search(
@@ -200,8 +198,7 @@ def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSe
     plan = A.kernels.get(_key(of, frontier, times))
     if plan is None or (plan.added and frontier.single < 0):
         return None
-    written = [body.handles[k] for k in plan.places]
-    return GridSearch(A, body, written, times, None, plan)
+    return GridSearch(A, body, [body.handles[k] for k in plan.places], times, None, plan)
 
 
 def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
@@ -406,8 +403,7 @@ class GridSearch(KernelLoop):
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
-        reads_matrix = not iso and body.product.reads[1]
-        unhinted = self.plan.sums or (reads_matrix and A.values is not None)
+        unhinted = self.plan.sums or (not iso and body.product.reads[1] and A.values is not None)
         visited, words_a, words_b = space.words
         outputs = [name for k in range(len(body.assignments)) for name in (f"x{k}", f"x{k}_words")]
         return device.prepare(

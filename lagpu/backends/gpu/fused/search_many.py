@@ -309,8 +309,7 @@ class BitParallelSearch(ManySources):
         return launch, settle
 
     def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
-        assigned = len(self._body.assignments)
-        key = self._forms[0] is self._body.A, assigned if records else 0, records
+        key = self._forms[0] is self._body.A, len(self._body.assignments) if records else 0, records
         if key not in space.launches:
             space.launches[key] = self._bound(space, records)
         return space.launches[key]
@@ -502,8 +501,7 @@ class PerSourceSearch(ManySources):
         return launch, settle
 
     def _values(self, count: int) -> Any:
-        dtype = self._body.frontier.dtype.numpy
-        return self.device.xp.empty(count, dtype) if self._keep else None
+        return self.device.xp.empty(count, self._body.frontier.dtype.numpy) if self._keep else None
 
 
 def search_without_values(

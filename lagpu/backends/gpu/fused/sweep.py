@@ -200,9 +200,7 @@ def vector_sweep(statements: Statements, turns: Sweep) -> VectorSweep | Rejectio
     """Return the sweep over a vector's levels, or why the statements do not fit."""
     here, above, levels = turns
     body = _match(statements, here, above)
-    if isinstance(body, Rejection):
-        return body
-    return VectorSweep(body, [here, above], levels)
+    return body if isinstance(body, Rejection) else VectorSweep(body, [here, above], levels)
 
 
 def _match(statements: Statements, here: VectorStore, above: VectorStore) -> SweepBody | Rejection:
@@ -445,8 +443,7 @@ class PerSourceSweep(FusedSweep):
         """Make the permuted presence and values, before anything else is allocated."""
         xp, k, n = self.device.xp, self._k, self._n
         for v in (*self._kept, *self._read, self._x):
-            one = holds(self._of_one_value, v)
-            values = None if one else xp.empty(k * n, v.dtype.numpy)
+            values = None if holds(self._of_one_value, v) else xp.empty(k * n, v.dtype.numpy)
             self._in_order[id(v)] = xp.empty(k * n, np.bool_), values
         for v in (*self._kept, *self._read):
             has, own = self._in_order[id(v)]

@@ -240,8 +240,7 @@ def _parse_params(text: str, name: str, file: str, words: dict[str, str]) -> tup
 
 
 def _parse_param(declaration: str, where: str, words: dict[str, str]) -> Param:
-    bare = re.sub(r"\b(const|__restrict__)\b", " ", declaration).strip()
-    found = _PARAM.fullmatch(bare)
+    found = _PARAM.fullmatch(re.sub(r"\b(const|__restrict__)\b", " ", declaration).strip())
     if found is None:
         raise InvalidValue(f"kernel: {where} has a parameter that is not plain: {declaration!r}.")
     pointer = found["star"] == "*"

@@ -23,9 +23,7 @@ from lagpu.operations import Descriptor, Multiply, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
-    if desc.mask is None:
-        return desc
-    return desc._replace(mask=desc.mask.bitmap(counters).entries)
+    return desc if desc.mask is None else desc._replace(mask=desc.mask.bitmap(counters).entries)
 
 
 def _make_room(C: BitmapMatrix) -> None:

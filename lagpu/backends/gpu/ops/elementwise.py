@@ -144,8 +144,7 @@ def _launch(device: Any, size: int, name: str, op: Any, accum: Any, types: Any) 
     most, block = device.resident_threads, BLOCK
     if name == "fill":
         most, block = most // 2, block // 2
-    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
-    return made
+    return device.prepare(run, min(size, most), n=size, block=block)
 
 
 def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
@@ -225,8 +224,7 @@ _ONE_BLOCK = 4096  # entries that one thread block sums
 def _reduction(device: Any, blocks: int, monoid: Monoid, dtype: DType) -> CheckedLaunch:
     result = monoid.types(dtype)[1]
     run = specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=dtype)
-    made: CheckedLaunch = device.prepare(run, blocks * 256)
-    return made
+    return device.prepare(run, blocks * 256)
 
 
 def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:

@@ -125,9 +125,7 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     vertices * gamma <= unexplored edges, their words become lists. That would cost a long search
     more than it saves, so its pushes write lists (docs/design/speed.md).
     """
-    if degree <= LONG_SEARCH_DEGREE:
-        return 0.0
-    return alpha * max(degree, _FOUND_BEHIND * behind)
+    return 0.0 if degree <= LONG_SEARCH_DEGREE else alpha * max(degree, _FOUND_BEHIND * behind)
 
 
 GROUP = 32  #: Entries a group of ``push_virtual``, where the author gives none.

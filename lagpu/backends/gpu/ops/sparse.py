@@ -396,8 +396,7 @@ def _all(
     order = device.order_of(key)
     a, b, key = (take(x, order) for x in (a, b, key))
     starts = stores.run_starts(device, key)
-    runs = a, b, starts, take(key, starts)
-    return _summed(A, B, runs, shape, _algebra(product)), products
+    return _summed(A, B, (a, b, starts, take(key, starts)), shape, _algebra(product)), products
 
 
 def _parts_of(A: CscMatrix, columns: Array) -> tuple[Array, Array]:

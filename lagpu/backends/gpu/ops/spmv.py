@@ -102,8 +102,7 @@ def write_product(runtime: Runtime, w: VectorStore, desc: Descriptor, op: Multip
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # bind again to a new form
-        bound = strategy.bind(A, Job(*job))
-        found = A.kernels[job] = (A.symmetric, A.csr is None), bound
+        found = A.kernels[job] = (A.symmetric, A.csr is None), strategy.bind(A, Job(*job))
     prepared, kept = found[1], None
     if u.form == "sparse":
         u.to_bitmap()
@@ -165,12 +164,10 @@ def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) ->
 @functools.lru_cache(maxsize=256)
 def _operands_read(product: Product) -> tuple[bool, bool, Any]:
     """Return whether an iso result depends on vector and matrix, else that result or None."""
-    multiply = product.semiring.multiply
-    if multiply.positional or not product.semiring.monoid.idempotent:
+    if product.semiring.multiply.positional or not product.semiring.monoid.idempotent:
         return False, False, None
     reads_u, reads_a = product.reads
-    known = None if reads_u or reads_a else _one_product(product, None, None)
-    return reads_u, reads_a, known
+    return reads_u, reads_a, None if reads_u or reads_a else _one_product(product, None, None)
 
 
 def _one_product(product: Product, x: Any, y: Any) -> Any:

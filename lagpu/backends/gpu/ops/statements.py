@@ -221,8 +221,7 @@ def _as_bitmaps(op: ops.Multiply, mask: MatrixHandle | None = None) -> bool:
     A, B = op.operand, op.matrix
     if not bitmap.has_bitmap(A, mask) or op.transposed or not bitmap.fit_as_bitmaps(A):
         return False
-    shape = (A.shape[0], B.shape[1 if op.product.transpose else 0])
-    return bitmap.fits(A.device, A.dtype, shape)
+    return bitmap.fits(A.device, A.dtype, (A.shape[0], B.shape[1 if op.product.transpose else 0]))
 
 
 def explain_product(runtime: Runtime, op: ops.Multiply) -> Plan:

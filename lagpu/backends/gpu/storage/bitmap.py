@@ -183,8 +183,7 @@ class MatrixHandle:
 def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
     each = stride(A.shape[0])
     v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
-    at = stores.join_positions(A.device, each, A.columns(), A.row_idx)
-    v.set_sparse(at, A.values, A.iso)
+    v.set_sparse(stores.join_positions(A.device, each, A.columns(), A.row_idx), A.values, A.iso)
     return BitmapMatrix(A.device, A.dtype, A.shape, v)
 
 

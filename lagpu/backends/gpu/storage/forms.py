@@ -37,8 +37,7 @@ def from_csc(
     """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar."""
     count = len(row_idx)
     iso = values if np.ndim(values) == 0 else _only_value(device, values)
-    item = dtype.numpy.itemsize if iso is None else 0
-    width = np.dtype(index_kind(shape[0])).itemsize + item
+    width = np.dtype(index_kind(shape[0])).itemsize + (dtype.numpy.itemsize if iso is None else 0)
     device.require(count * width + len(col_ptr) * 8, "Matrix")
     ptr = on_device(device, _narrow(device, col_ptr, count))
     idx = on_device(device, _narrow(device, row_idx, shape[0]))
@@ -84,8 +83,7 @@ def diagonal(A: CscMatrix, k: int, counters: Counters, rows: Array | None = None
 
 def entry(A: CscMatrix, i: int, j: int) -> Any:
     first, last = A.column_range(j)
-    rows = A.row_idx[first:last]
-    at = first + A.device.read(stores.bounds(A.device, rows, range(i, i + 1)))
+    at = first + A.device.read(stores.bounds(A.device, A.row_idx[first:last], range(i, i + 1)))
     if at == last or int(A.row_idx[at]) != i:
         return None
     return A.number.item() if A.values is None else A.device.read(A.values[at : at + 1])
@@ -345,8 +343,7 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
     if not A.nvals:
         return A.with_values(A.dtype, A.values, A.iso)
     counts = xp.empty(len(kept), np.int64)
-    run = kernel("elementwise/take.cu", "count_places")
-    device.launch(run, len(kept), len(kept), kept, counts)
+    device.launch(kernel("elementwise/take.cu", "count_places"), len(kept), len(kept), kept, counts)
     upto = device.running_sum(counts)
     count = int(device.read(upto[-1:]))
     if count == A.nvals:

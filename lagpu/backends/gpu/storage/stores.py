@@ -29,8 +29,7 @@ def cast_number(number: Any, dtype: DType) -> Any:
 
 def cast_array(device: Device, array: Array, dtype: DType) -> Array:
     """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
-    same = array.dtype == dtype.numpy
-    return device.copy_of(array) if same else _resized(device, array, dtype)
+    return device.copy_of(array) if array.dtype == dtype.numpy else _resized(device, array, dtype)
 
 
 def bits(array: Array) -> Array:
@@ -69,8 +68,7 @@ def shifted(device: Device, at: Array, by: int, out: Array = None) -> Array:
 
 def fill(device: Device, out: Array, value: Any) -> Array:
     """Set all elements of an array to a number, and return it."""
-    run = filling(lookup(out.dtype))
-    device.launch(run, out.size, out.size, out.dtype.type(value), out)
+    device.launch(filling(lookup(out.dtype)), out.size, out.size, out.dtype.type(value), out)
     return out
 
 
@@ -197,8 +195,7 @@ def join_positions(
 def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
     """Return the columns and the rows of positions; a column has `each` of them."""
     cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_kind(each))
-    run = _step("split_positions", T=rows)
-    device.launch(run, len(at), len(at), each, at, cols, rows)
+    device.launch(_step("split_positions", T=rows), len(at), len(at), each, at, cols, rows)
     return cols, rows
 
 
@@ -221,9 +218,7 @@ def have_equal_values(*both: tuple[VectorStore | CscMatrix, Array | None]) -> bo
 
 def spread(x: VectorStore | CscMatrix, values: Array | None) -> Array:
     """Return packed values, a new array for None, where all have one value."""
-    if values is not None:
-        return values
-    return filled(x.device, x.nvals, x.dtype, x.number)
+    return values if values is not None else filled(x.device, x.nvals, x.dtype, x.number)
 
 
 def _step(name: str, **arrays: Array | None) -> Kernel:
@@ -418,9 +413,7 @@ _PLAIN = (None, None, -1, None, None, None)  # the second half, of a vector that
 
 def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> HostArray:
     """Return values on the host; for None the one value of all, `count` times."""
-    if values is None:
-        return np.full(count, x.number, x.dtype.numpy)
-    return x.device.to_host(values)
+    return np.full(count, x.number, x.dtype.numpy) if values is None else x.device.to_host(values)
 
 
 class VectorStore:

@@ -238,8 +238,7 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
     def ordered() -> Array:
         device, take = A.device, functools.partial(stores.gather, A.device)
         device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
-        square = A.shape[0] == A.shape[1]
-        sizes = lengths_of(device, A.col_ptr if square else _row_lengths(A), -1)
+        sizes = lengths_of(device, A.col_ptr if A.shape[0] == A.shape[1] else _row_lengths(A), -1)
         order = device.order_of(take(sizes, A.row_idx))
         by_column = device.order_of(take(A.columns(kind=index_kind(A.shape[1])), order))
         return take(A.row_idx, take(order, by_column))
@@ -345,8 +344,7 @@ def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> 
 
 def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
     """Return the ``kHeavy`` vertices of highest rank; None where there are no ranks."""
-    vertices: Array = None if ranks.rank is None else form.cache["heaviest"]
-    return vertices
+    return None if ranks.rank is None else form.cache["heaviest"]
 
 
 def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
@@ -418,5 +416,4 @@ def _heads(form: stores.CscMatrix) -> Heads:
         kernel("elementwise/forms.cu", "list_heads", **types), max(n, tiles + 1),
         n, form.nvals, tiles, TILE, ptr, there, upto, column, before,
     )  # fmt: skip
-    are_short = np.bool_(not count_parts(device, ptr, SMALL, CHUNK))
-    return Heads(bits, before, column, there, are_short)
+    return Heads(bits, before, column, there, np.bool_(not count_parts(device, ptr, SMALL, CHUNK)))

@@ -147,8 +147,7 @@ class PieceOperands(emit.Operands):
         words = params.size(self._ghost(4 * nwords(self._numberings[size].slots)))
         values, read = words, f"(const {kind}*)nullptr"
         if with_values:
-            nbytes = u.dtype.numpy.itemsize * self._numberings[size].slots
-            values = params.size(self._ghost(nbytes))
+            values = params.size(self._ghost(u.dtype.numpy.itemsize * self._numberings[size].slots))
             read = f"all.in_own<const {kind}>({values})"
         line = (
             f"send_entries<{str(with_values).lower()}>(&all, {slots}, {params.size(u.size)}, "
@@ -192,8 +191,7 @@ class PieceProgram(GeneratedLoop):
             x.to_writable()
         self._program_of = self._program(None)
         program = self._program_of[0]
-        blocks = self.device.max_cooperative_blocks(program.kernel, self._block)
-        return blocks, *program.window
+        return self.device.max_cooperative_blocks(program.kernel, self._block), *program.window
 
     def start(
         self, piece: int, peers: Peers, blocks: int, tables: Tables

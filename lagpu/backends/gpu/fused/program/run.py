@@ -266,8 +266,7 @@ class GeneratedLoop(KernelLoop):
         why = dict.fromkeys(range(len(statements)), self.one_way)
         for k, s in enumerate(statements):
             if isinstance(s.operation, ops.MultiplySelection):
-                direction = "pull" if s.operation.product.transpose else "push"
-                why[k] = spmv.SELECTIONS[direction][1]
+                why[k] = spmv.SELECTIONS["pull" if s.operation.product.transpose else "push"][1]
             elif isinstance(s.operation, ops.Multiply):
                 bounds[k] = self._bound(s.operation)
         return ProgramRows(statements, inputs, counts, bounds, why)
@@ -376,8 +375,7 @@ def generated_bitmap_loop(
     products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
     if any(s.out is p.matrix for p in products for s in statements):
         return Rejection("the body writes the matrix of a product")
-    watched = [A for A in until[:2] if A is not None]
-    found = on_entries(counters, statements, watched)
+    found = on_entries(counters, statements, [A for A in until[:2] if A is not None])
     if isinstance(found, Rejection):
         return found
     lacking = why_not_generated(found.statements)
@@ -409,8 +407,7 @@ def why_not_anywhere(s: Statement) -> str:
 
 def _bytes_of_rows(A: CscMatrix, product: ops.Product) -> int:
     """Return the bytes for making the columns that a product pulls from; 0 if they are stored."""
-    is_stored = product.transpose or A.symmetric or A.csr is not None
-    return 0 if is_stored else A.nbytes + 32 * A.nvals
+    return 0 if product.transpose or A.symmetric or A.csr is not None else A.nbytes + 32 * A.nvals
 
 
 class GeneratedBitmapLoop(GeneratedLoop):

@@ -373,8 +373,7 @@ class Passes:
         space = self._operands.space(s)
         if self._pass is None or space != self._space:
             self._end_pass()
-            held = self._operands.holds(like)
-            self._pass = (HeldPass if held else Pass)(self._operands, like)
+            self._pass = (HeldPass if self._operands.holds(like) else Pass)(self._operands, like)
             self._space = space
         return self._pass
 
@@ -635,8 +634,7 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
     if operands.once:
         return [], [], []
     if empty is not None and operands.holds(empty):
-        held = operands.named(empty).held
-        return [], [f"if (!warp_any({held}.there)) break;", *alone], []
+        return [], [f"if (!warp_any({operands.named(empty).held}.there)) break;", *alone], []
     if empty is not None:
         x = params.vector(empty)
         top = [
