@@ -89,8 +89,7 @@ def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[st
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A, values=weight)
     largest, source = -1.0, 0
-    found = _distances(proof.edges, np.arange(proof.n), weight)
-    for v, (distance, others) in enumerate(found):
+    for v, (distance, others) in enumerate(_distances(proof.edges, np.arange(proof.n), weight)):
         farthest = float(distance.max()) if others.sum() == proof.n else np.inf
         if farthest > largest:
             largest, source = farthest, v

@@ -132,8 +132,7 @@ def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tupl
     if count != wanted or len(tree.data) != 2 * (proof.n - count):
         proof.fail(1, f"{len(tree.data) // 2} edges and {count} components, not {wanted}")
     mine = np.sort([ranks[u, v] for u, v in zip(tree.row, tree.col, strict=True) if u < v])
-    right = np.sort(csgraph.minimum_spanning_tree(ranks).data)
-    differ = np.flatnonzero(mine != right)
+    differ = np.flatnonzero(mine != np.sort(csgraph.minimum_spanning_tree(ranks).data))
     if differ.size:
         proof.fail(2, f"at place {differ[0]} (first of {differ.size})")
     return FOREST_RULES

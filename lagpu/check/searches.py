@@ -192,13 +192,8 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
     reached = level < proof.unreached
     count, present = proof.at_source(paths, "paths", "paths", 1, rule=4)
 
-    def describe(v: int) -> str:
-        if present[v]:
-            return f"{count[v]} paths, but it is unreached"
-        return f"no count, but it is at level {level[v]}"
-
-    proof.refuse(5, present != reached, describe)
-
+    proof.refuse(5, present & ~reached, lambda v: f"{count[v]} paths, but it is unreached")
+    proof.refuse(5, reached & ~present, lambda v: f"no count, but it is at level {level[v]}")
     compare = _float_sums if count.dtype.kind == "f" else _whole_sums
     bad, total = compare(proof, level, count)
     bad &= reached
@@ -436,8 +431,7 @@ def check_sssp_parents(
     proof.refuse(4, present != reached, lambda v: "a parent" if present[v] else "no parent")
     is_source = np.isin(np.arange(proof.n), sources)
     proof.refuse(4, is_source & (parent != np.arange(proof.n)), lambda v: f"parent {parent[v]}")
-    inside = np.asarray(proof.are_vertices(parent))
-    parent = np.where(present & inside, parent, -1).astype(np.int64)
+    parent = np.where(present & proof.are_vertices(parent), parent, -1).astype(np.int64)
 
     def is_link(e: Edges) -> Array:
         tight = distance[e.begin] + e.lengths == distance[e.end]

@@ -167,8 +167,7 @@ def crosscheck(
     if not options.renumber:
         start(Names())
     dup_op = SHORTEST if algorithm == "sssp" else None
-    seed_for = "the algorithm" if is_random else ""
-    A, names, _ = load(options, dup_op=dup_op, seed_for=seed_for)
+    A, names, _ = load(options, dup_op=dup_op, seed_for="the algorithm" if is_random else "")
     args = start(names)
     failed = None
     with busy(f"crosschecking on {backends}"):
@@ -209,8 +208,7 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
             f"{option}: none of {', '.join(words)} has kernels to choose from. "
             f"Add gpu or sim to --backends, or leave out {option}."
         )
-    has = [bool(place.capabilities.kernels) for place in places]
-    return [overridden(x, kernel, policy) if y else x for x, y in zip(places, has, strict=True)]
+    return [overridden(x, kernel, policy) if x.capabilities.kernels else x for x in places]
 
 
 def compile_kernels(backend: str, jobs: int | None) -> None:

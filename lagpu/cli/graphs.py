@@ -97,9 +97,7 @@ class Begin(NamedTuple):
     @property
     def kind(self) -> str:
         """An empty string for one source; "jointly" or "of each" for several."""
-        if self.sources is None:
-            return ""
-        return "of each" if self.each else "jointly"
+        return "" if self.sources is None else "of each" if self.each else "jointly"
 
     def start(self, command: str, names: Names = Names()) -> int | list[int]:
         """Return the vertex, or the vertices, to search from."""

@@ -81,15 +81,14 @@ def bench(
         (place, *more), name = backend or ["auto"], graphs[0]
         if len(graphs) + len(more) > 1:
             raise InvalidValue("bench zoo: takes one backend, and no other graph. Leave them out.")
-        _measure(
-            "bench",
-            json_file,
-            lambda say, keep: zoo.run(name, place, [*map(str, outputs)], roots, say, keep, show),
-            lambda found: show(
-                zoo.table(found["rows"]),
-                f"At the slowest root, by {found['cost']}; {machine_line(found)}",
-            ),
-        )
+
+        def show_zoo(found: Report) -> None:
+            what = f"At the slowest root, by {found['cost']}; {machine_line(found)}"
+            show(zoo.table(found["rows"]), what)
+
+        kinds = [*map(str, outputs)]
+        work = lambda say, keep: zoo.run(name, place, kinds, roots, say, keep, show)  # noqa: E731
+        _measure("bench", json_file, work, show_zoo)
         return
     plan = suite.Plan(
         graphs or (), tuple(dict.fromkeys(backend or ["auto"])),

@@ -254,9 +254,7 @@ def _shown(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.6g}"
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return str(value)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 # ---- ``lagpu bfs``: measure a search, and show the cost of each level
@@ -318,14 +316,12 @@ class Search(Command):
             a_level = sum(row.level == 0 for row in traced.rows)
             unrecorded = traced.totals().unrecorded // max(a_level, 1)
             depth = len(_products(traced)) + unrecorded - 1
-        traversed = count = 0
-        for vertices in _rows(result):
-            traversed += facts.edges_from(vertices)
-            count += len(vertices)
+        reached = _rows(result)
+        traversed = sum(map(facts.edges_from, reached))
         each = {"sources": start[0], "each": self.begin.each}
         said = {
             **(each if self.begin.kind else {"source": start[0]}), "output": self.output,
-            "reached": count, "depth": depth,  # the product of this level is empty
+            "reached": sum(map(len, reached)), "depth": depth,  # its product is empty
             "edges_traversed": traversed, "mteps": traversed / ms / 1e3,
             "levels": [_level(row) for row in _products(traced)],
         }  # fmt: skip

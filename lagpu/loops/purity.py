@@ -417,22 +417,15 @@ def _behaviour(code: CodeType) -> tuple[Any, ...]:
 def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
     """Return the code objects inside `code` with the name and the first line of `like`."""
     named = (code.co_name, code.co_firstlineno) == (like.co_name, like.co_firstlineno)
-    found = [code] if named else []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found += _codes(constant, like)
-    return found
+    inside = (c for x in code.co_consts if isinstance(x, CodeType) for c in _codes(x, like))
+    return [*([code] if named else ()), *inside]
 
 
 def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
     if named is None or named.split(".")[-1] != callee:
         raise Impure(f"{callee}(...) is wrapped in another call")
-    target = loop.target
-    if callee == "loop":
-        parts = [target]
-    else:
-        parts = list(target.elts) if isinstance(target, ast.Tuple) else []
+    parts = [loop.target] if callee == "loop" else getattr(loop.target, "elts", ())
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if loop.orelse or len(set(names)) != (1 if callee == "loop" else 2):
         fault = "unpacks its counter" if callee == "loop" else "does not name here and above"
@@ -445,9 +438,7 @@ def _function_around(loop: ast.stmt, tree: ast.Module) -> ast.AST | None:
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     around: ast.AST | None = None
     for node in ast.walk(tree):  # the innermost is the last
-        if not isinstance(node, scopes):
-            continue
-        near = node.lineno <= loop.lineno <= (node.end_lineno or loop.lineno)
+        near = isinstance(node, scopes) and node.lineno <= loop.lineno <= (node.end_lineno or 0)
         if near and any(inner is loop for inner in ast.walk(node)):
             around = node
     return None if isinstance(around, ast.ClassDef) else around
