@@ -17,8 +17,7 @@ _WORDS = {
     "mask": "The positions that these masks keep, a row of cells each: {all}.",
     "product": "The product {first}{mask}: the vector, the matrix and the result; entries that are "
     "multiplied have a strong colour.",
-    "graph": "The graph of {first}: vertices are circles{more}, edges are lines or arrows"
-    "{parents}.",
+    "graph": "Circles for the vertices of {first}{more}, lines or arrows for its edges{parents}.",
     "frontier": "The matrix {first} at one level of a search: blue rows of the frontier, grey "
     "columns of vertices that have a level, and edges to new vertices in red.",
     "frontiers": "The matrix {first} at several levels of a search, a panel each: blue rows of the "

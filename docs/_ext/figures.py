@@ -18,7 +18,7 @@ _LINE = re.compile(r"^<!-- (rows|pivot) (\S+) (.*) -->$", re.M)
 _NAMES = {
     "bytes": "GB",
     "networkx_s": "NetworkX, s",
-    "wall_median_ms": "wall, ms",
+    "wall_median_ms": "wall",
     "max_ms": "slowest",
 }
 

@@ -17,9 +17,10 @@ from lagpu.papers.run import lines_of, table_of
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
 _COLUMNS = (
-    "*graph* is the paper's and, after a colon, ours (S is the scale, the logarithm of the "
-    "vertices; EF the edge factor, edges a vertex); an empty cell repeats the one above. *variant* "
-    "is the paper's, *runs as* a kernel or policy of lagpu. A root is the source of a search. "
+    "*graph* is the paper's and, after a colon, ours; S20 EF16, or kron:20:16, is scale 20 and "
+    "edge factor 16: 2²⁰ vertices, 16 edges for each. An empty cell repeats the one above. "
+    "*variant* is the paper's, *runs as* a kernel or policy of lagpu. A root is the source of a "
+    "search. "
     "*Spread* is the greatest over the least value of a row's runs. "
     "GTEPS are 10⁹ edges a second; they and times are those of the kernels, *kernel ms*, or of the "
     "whole search where the host cannot time its kernels."

@@ -494,6 +494,12 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((26, 12), kind.label, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
         made.append(canvas.svg(kind.label))
+    if drawn is None or f'fill="{look.GREY}">' in drawn:
+        canvas = SvgCanvas()
+        canvas.words((2, 12), "name", 14, look.GREY, "left")
+        canvas.words((46, 12), "not in use yet", 14, align="left")
+        canvas.grow_to(160, 24)
+        made.append(canvas.svg("grey name: not in use yet"))
     return "".join(made)
 
 
