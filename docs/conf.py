@@ -266,9 +266,28 @@ def _make_notebook(app, page, source):
         source[0] = NOTEBOOK + source[0]
 
 
+# The symbols of a formula, on each page that has it: a folder, the last line before, the sentence.
+SYMBOLS = (
+    (
+        "kernels/p",
+        r"(?m)^    for .*\n|^    w<m> = u .* every stored .*\n",
+        "A is the matrix of the graph, u the vector multiplied (a search's frontier), m the mask, "
+        "w the result; ⊕ adds and ⊗ multiplies as the [semiring](../design/words.md#algebra) says.",
+    ),
+    (
+        "operations/",
+        r"(?m)^\| formula \|.*\\langle\\mathbf\{[mM].*\n\| lagpu.*\n\| C API .*\n",
+        "In ⟨ ⟩ is the [mask](../course/03_masks.md).",
+    ),
+)
+
+
 def _put_data(app, page, source):
     """Print the figures of data files in the pages."""
     source[0] = algorithm_pages.with_questions(figures.with_figures(source[0], page))
+    for folder, before, symbols in SYMBOLS:
+        if page.startswith(folder):
+            source[0] = re.sub(before, rf"\g<0>\n{symbols}\n", source[0], count=1)
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
     for file in figures.FOLDER.rglob("*.json"):

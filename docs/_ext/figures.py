@@ -77,7 +77,7 @@ def _cell(value, field):
         return f"{value / 1e9:.2f}"
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return "-" if value in (None, "") else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _measured(whole, file, link):

@@ -8,7 +8,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "files.md"
 LOST = {
     "directed": "directed edges",
     "values": "values",
-    "last": "last vertices without an edge",
+    "last": "isolated last vertices",
 }
 
 
@@ -20,10 +20,10 @@ def row(form):
     return [
         form.name,
         suffixes,
-        "" if form.magic else "yes",
-        ", ".join(lost),
-        "yes" if "renumber" in form.heeds else "",
-        f"`lagpu[{form.extra}]`" if form.extra else "",
+        "no" if form.magic else "yes",
+        ", ".join(lost) or "-",
+        "yes" if "renumber" in form.heeds else "no",
+        f"`lagpu[{form.extra}]`" if form.extra else "-",
     ]
 
 
