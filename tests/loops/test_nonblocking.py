@@ -533,6 +533,29 @@ def test_a_long_product_ends_a_batch(place, monkeypatch):
     assert names.count("program") == 10
 
 
+def test_a_batch_sums_with_values_in_shared_memory(place):
+    """As a fused loop does where columns are long, and its launch comes again with it."""
+    n, k = 300, np.arange(300 * 40)
+
+    def run(of):
+        A = Matrix.from_coo(k * 7 % n, k // 40, 1.0 + k % 3, nrows=n, ncols=n, backend=of)
+        x, y, s = full(of, n), Vector(FP64, n, backend=of), Scalar(FP64)
+        for _ in range(6):
+            y << semiring.plus_times(x @ A)
+            x << y * 0.01
+            s << x.reduce(monoid.plus)
+            assert s.value
+        return x, s.value
+
+    x, total = run("cpu")
+    with launches_again(place) as came:
+        found = run(place)
+    assert found[0].to("cpu").isclose(x)
+    assert found[1] == pytest.approx(total)
+    assert place.capabilities.batches._latest[-1].shared
+    assert came
+
+
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_scalar_of_what_is_no_statement(place, waits):
     """Its number is needed at once, whether the statement waits that writes it or has run."""

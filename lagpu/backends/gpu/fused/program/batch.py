@@ -323,7 +323,7 @@ class _Kept:
     def is_ready(self) -> bool:
         """Whether the program can run; the first time it is loaded."""
         if self.launch is None and self._done():
-            self._load()
+            self.load(0)
         return self.launch is not None
 
     def forget(self) -> None:
@@ -338,10 +338,14 @@ class _Kept:
         stamps = self.stamps
         return stamps == [*map(_STAMP, handles)] if stamps and not self.device.observers else False
 
-    def _load(self) -> None:
-        """Load the program, and fix the arguments that are the same in each run."""
+    def load(self, shared: int) -> None:
+        """Load the program, and fix the arguments that are the same in each run.
+
+        A block has so many bytes of shared memory beside its own; `grid` are the blocks without.
+        """
         device, (kernel, arguments, names, num_counters, _) = self.device, self.program
-        self.grid = device.max_cooperative_blocks(kernel, self._block)
+        self.grid, self.shared = device.max_cooperative_blocks(kernel, self._block), shared
+        blocks = device.max_cooperative_blocks(kernel, self._block, shared)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
         each = [k for first, end, _ in arguments.each for k in range(first, end)]
@@ -350,8 +354,8 @@ class _Kept:
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if x not in self.varying}
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
-            kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
-            counters=counters_of(device, num_counters), stop=None,
+            kernel, blocks * self._block, block=self._block, cooperative=True, shared=shared,
+            times=1, counters=counters_of(device, num_counters), stop=None,
             each=[*(names[k] for k in each), *_EACH], **fixed,
         )  # fmt: skip
 
@@ -466,7 +470,10 @@ class Batch(KernelLoop):
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
+        run.most_shared = min(device.limits.ranked_bytes, device.dynamic_shared_bytes)
         found = kept.program.arguments.of(run)
+        if run.shared > kept.shared:
+            kept.load(run.shared)
         if sum(x.nbytes for x in kept.rooms or ()) > _MOST_ROOM:
             kept.rooms = None
         new = {name: found[k] for name, k in kept.varying.items()}
