@@ -94,15 +94,15 @@ class ScalarValue:
     """The value of a scalar, a NumPy scalar of its type or None, on the host or still on a device.
 
     `location` and `holder` are the device memory that has the value and its device, as `defer` got
-    them, None once the host has it; `kind` is what the text of a program depends on: the type.
+    them, None once the host has it. `is_there` says whether there is a value for sure, wherever it
+    is. `kind` is what the text of a program depends on: the type; `stamp` is no more than that.
     """
 
-    __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
-    stamp = None  # nothing shows that it is where it was
+    __slots__ = ("_fetch", "_value", "dtype", "holder", "is_there", "kind", "location", "stamp")
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
-        self.kind = (dtype,)
+        self.kind = self.stamp = (dtype,)
         self.set(value)
 
     def get(self) -> Any:
@@ -117,14 +117,15 @@ class ScalarValue:
 
     def set(self, value: Any) -> None:
         """Replace the value by a NumPy scalar of the type, or by None."""
-        self._value = value
+        self._value, self.is_there = value, value is not None
         self._fetch: Callable[[], Any] | None = None
         self.location: Any = None
         self.holder: Any = None
 
-    def defer(self, fetch: Callable[[], Any], location: Any, holder: Any) -> None:
+    def defer(self, fetch: Callable[[], Any], location: Any, holder: Any, is_there: bool) -> None:
         """Note that `holder` has the value in `location`; `fetch` copies it to the host."""
         self._fetch, self.location, self.holder = fetch, location, holder
+        self.is_there = is_there
 
     def write(self, accum: BinaryOp | None, dtype: DType, new: Any) -> None:
         """Assign a number of type `dtype`, or None, as GraphBLAS writes a scalar."""

@@ -3,7 +3,9 @@
 import signal
 import tempfile
 import threading
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -296,6 +298,80 @@ def test_a_launch_comes_again_on_the_objects_of_its_lines(place):
             assert x.to("cpu").isequal(y), turn
 
 
+@contextmanager
+def launches_again(place):
+    """Yield a list that grows with each launch that comes again."""
+    launch, came = place.device.prepared_launch, []
+    again = launch.again
+    with mock.patch.object(launch, "again", lambda *x: (came.append(1), again(*x))[1]):
+        yield came
+
+
+def test_a_launch_comes_again_with_new_scalars(place, monkeypatch):
+    """A sum that is read is another scalar each time; one that stays is known to have a value."""
+    monkeypatch.setattr(program_batch, "_LONG", 10)  # the product ends a batch
+    copied, to_host = [], place.device.to_host
+    monkeypatch.setattr(place.device, "to_host", lambda x: (copied.append(1), to_host(x))[1])
+
+    def run(of):
+        A, x, y, lost, sums = graph(of), full(of), full(of), Scalar(FP64), []
+        for k in range(6):
+            lost << k
+            lost(accum=binary.plus) << x.reduce(monoid.max)
+            y << semiring.plus_second(A @ x)
+            copied.clear()
+            y << y / lost
+            x << y.ewise_mult(x, binary.minus)
+            sums.append(x.reduce(monoid.plus).get())
+            copies.append(len(copied))
+        return x, sums, lost.value
+
+    copies = []
+    x, sums, lost = run("cpu")
+    for _ in range(2):
+        with launches_again(place) as came:
+            found = run(place)
+        assert found[0].to("cpu").isclose(x)
+        assert found[1] == pytest.approx(sums)
+        assert found[2] == pytest.approx(lost)
+        assert len(came) >= 7
+        assert copies[-4:] == [0] * 4
+
+
+def test_a_launch_comes_again_with_other_scalars(place):
+    """One for two, of another type, without a value, or read by the host: each is noticed."""
+    ours, theirs = ((full(of), Vector(FP64, 70, backend=of)) for of in (place, "cpu"))
+
+    def body(u, w, r, s):
+        w << u * r
+        w << w.apply(binary.plus, right=s)
+        s << w.reduce(monoid.max)
+        r << 1
+        r(accum=binary.plus) << u.reduce(monoid.min)
+        return w.nvals
+
+    def scalars(kind, one=False):
+        r, s = Scalar(kind, 2), Scalar(kind, 3)
+        return (r, r if one else s), (kind, one)
+
+    came_with = set()
+    for of_int, one in ((FP64, False), (FP64, True), (INT64, False), (INT64, True), (FP64, False)):
+        mine, of = scalars(of_int, one)
+        its, _ = scalars(of_int, one)
+        for turn in range(5):
+            with launches_again(place) as came:
+                assert body(*ours, *mine) == body(*theirs, *its)
+            if came:
+                came_with.add(of)
+            assert ours[1].to("cpu").isequal(theirs[1]), (of, turn)
+            if turn % 2:
+                assert [x.value for x in mine] == [x.value for x in its], (of, turn)
+        mine[1].clear()
+        with pytest.raises(EmptyObject):
+            body(*ours, *mine)
+    assert came_with == {(x, y) for x in (FP64, INT64) for y in (False, True)}
+
+
 def test_the_same_scalar_without_its_value(place):
     u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
     none = Vector(FP64, 70, backend=place)
@@ -455,6 +531,29 @@ def test_a_long_product_ends_a_batch(place, monkeypatch):
         assert x.to("cpu").isclose(u)
         assert s.value == pytest.approx(t.value)
     assert names.count("program") == 10
+
+
+def test_a_batch_sums_with_values_in_shared_memory(place):
+    """As a fused loop does where columns are long, and its launch comes again with it."""
+    n, k = 300, np.arange(300 * 40)
+
+    def run(of):
+        A = Matrix.from_coo(k * 7 % n, k // 40, 1.0 + k % 3, nrows=n, ncols=n, backend=of)
+        x, y, s = full(of, n), Vector(FP64, n, backend=of), Scalar(FP64)
+        for _ in range(6):
+            y << semiring.plus_times(x @ A)
+            x << y * 0.01
+            s << x.reduce(monoid.plus)
+            assert s.value
+        return x, s.value
+
+    x, total = run("cpu")
+    with launches_again(place) as came:
+        found = run(place)
+    assert found[0].to("cpu").isclose(x)
+    assert found[1] == pytest.approx(total)
+    assert place.capabilities.batches._latest[-1].shared
+    assert came
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -729,13 +828,16 @@ def test_an_interrupt_comes_when_all_have_run(place, monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_of_a_launch_that_comes_again(place, monkeypatch, when):
+@pytest.mark.parametrize("scalar", [False, True])
+def test_an_interrupt_of_a_launch_that_comes_again(place, monkeypatch, when, scalar):
     """Nothing runs twice, and what had not run waits for the next value that is read."""
-    u, w, x = full(place), Vector(FP64, 70, backend=place), full(place)
+    u, w, x, s = full(place), Vector(FP64, 70, backend=place), full(place), Scalar(FP64, 1)
 
     def body():
         w << u * 2
         x << x.ewise_add(w, binary.plus)
+        if scalar:
+            s(accum=binary.plus) << w.reduce(monoid.max)
         return x.get(1)
 
     for k in range(4):
@@ -756,6 +858,7 @@ def test_an_interrupt_of_a_launch_that_comes_again(place, monkeypatch, when):
     monkeypatch.setattr(launch, "again", again)
     assert x.get(1) == 11
     assert body() == 13
+    assert s.value == (1 + 6 * 138 if scalar else 1)
 
 
 def test_a_launch_that_finds_no_memory_runs_by_itself(place, monkeypatch):

@@ -371,21 +371,24 @@ class LoopScalars:
 
     `written` are those that statements write, `all` has those that are only read too. `unsure` are
     the reads that may find no value, in order, each with the ``id`` of its statement; the kernel
-    leaves the number of the first that did, from 1, or 0.
+    leaves the number of the first that did, from 1, or 0. `sure` says of each
+    scalar written whether it has a value after an iteration in which no read failed.
     """
 
     def __init__(
         self, device: Device, written: list[ops.ScalarValue],
-        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]],
+        found: list[ops.ScalarValue], unsure: list[tuple[int, ops.ScalarRef]], sure: Sequence[bool],
     ) -> None:  # fmt: skip
         self._device, self.written, self.all, self.unsure = device, written, found, unsure
+        self.sure = sure
         self._out: Array = None  # of the run between `room` and `ran`
 
     @classmethod
     def of(cls, statements: Statements, device: Device) -> LoopScalars:
         written = distinct(s.out for s in statements if s.writes_scalar)
         found = distinct([*written, *(x for s in statements for x in s.scalars_read)])
-        return cls(device, written, found, _unsure(statements, found))
+        unsure, full = _unsure(statements, found)
+        return cls(device, written, found, unsure, [id(x) in full for x in written])
 
     def room(self) -> Array:
         """Return new room for what a run leaves: the scalars written, and which read failed."""
@@ -399,10 +402,11 @@ class LoopScalars:
         number = x.dtype.numpy.type(0) if value is None else value
         return number, np.bool_(value is not None), x.location
 
-    def ran(self, notification: HostNotification | None = None) -> None:
+    def ran(self, notification: HostNotification | None = None, once: bool = False) -> None:
         """Leave the scalars on the device; wait if a statement may have read one without a value.
 
-        A notification has the last scalar written. `EmptyObject` if a statement has read a scalar
+        A notification has the last scalar written; a body that ran `once` has ended, while a loop
+        may have had no iteration. `EmptyObject` if a statement has read a scalar
         without a value; the loop ended before that statement.
         """
         if not self.all:
@@ -414,7 +418,8 @@ class LoopScalars:
             if found is None:
                 heard = notification if x is self.written[-1] else None
                 words = out[part] if k else out  # to cut it out takes as long as a launch
-                x.defer(functools.partial(_fetch, device, words, x.dtype, heard), words, device)
+                fetch = functools.partial(_fetch, device, words, x.dtype, heard)
+                x.defer(fetch, words, device, once and self.sure[k])
             else:
                 x.set(_value(found[part], x.dtype))
         if found is not None and found[-1]:
@@ -436,14 +441,16 @@ def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
 
 def _unsure(
     statements: Statements, scalars: Sequence[ops.ScalarValue]
-) -> list[tuple[int, ops.ScalarRef]]:
+) -> tuple[list[tuple[int, ops.ScalarRef]], set[int]]:
     """Return the reads that may find no value, each with the ``id`` of its statement.
+
+    And the ``id`` of each scalar that has a value after an iteration in which no read failed.
 
     A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
     read before has a value. What has one at the top of an iteration depends on the end of the one
     before, so fewer and fewer are taken to have one, until those have it at the end.
     """
-    known = {id(x) for x in scalars if x.location is None and x.get() is not None}
+    known = {id(x) for x in scalars if x.is_there}
     reads = [(s, [] if s.may_delete else s.scalars) for s in statements]
     while True:
         unsure: list[tuple[int, ops.ScalarRef]] = []
@@ -457,7 +464,7 @@ def _unsure(
                 elif s.desc.accum is None:
                     full.discard(id(s.out))
         if known <= full:
-            return unsure
+            return unsure, full
         known &= full
 
 

@@ -32,7 +32,7 @@ from lagpu.operations import Statement, Statements, Until
 
 _KEY, _HANDLES, _NUMBERS, _, _SAME = map(operator.itemgetter, range(5))  # of a `BatchLine`
 _OUT = operator.attrgetter("out")  # of a `Statement`
-_STAMP = operator.attrgetter("stamp")  # of a vector or a matrix; an index list has none
+_STAMP = operator.attrgetter("stamp")  # of a vector, a matrix or a scalar; an index list has none
 _EACH = "counts", "notification", "serial"  # arguments of each launch, beside its numbers
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
@@ -45,8 +45,9 @@ _LONG = 1 << 23
 
 
 #: A `Line` with a number for its key, the share of a batch that the statement fills, and what shows
-#: that the next statement at its place is the same but for its numbers, or None: the first result
-#: of `parts_of`, the stamp of each handle, the number and the share.
+#: that the next statement at its place is the same but for its numbers and scalars, or None: the
+#: first result of `parts_of`, the stamp of each handle, the number, the share, and whether there
+#: are scalars.
 BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
 
 
@@ -86,6 +87,8 @@ class Batches:
             return None
         what, handles, numbers = parts
         if last is not None and what == last[0] and [*map(_STAMP, handles)] == last[1]:
+            if last[4]:
+                self._bring(handles)
             return last[2], handles, numbers, last[3], last
         operation: Any = statement.operation
         kind, nvals = what[0], 0
@@ -101,21 +104,24 @@ class Batches:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
             number = next(self._numbers) if _is_line(statement) else 0
-            has_scalars = any(type(x) is ops.ScalarValue for x in handles)
+            has_scalars = any(map(_is_scalar, handles))
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
             found = self._lines[key] = number, has_scalars, share
         number, has_scalars, share = found
         if not number:
             return None
         if has_scalars:
-            device = self._counters.device
-            for x in handles:
-                if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
-                    x.get()  # this device cannot read the other one's memory
+            self._bring(handles)
         share = 1.0 if nvals > _LONG else share
         stamps = [getattr(x, "stamp", None) for x in handles]
-        same = None if None in stamps else (what, stamps, number, share)
+        same = None if None in stamps else (what, stamps, number, share, has_scalars)
         return number, handles, numbers, share, same
+
+    def _bring(self, handles: Sequence[Any]) -> None:
+        """Have the host read scalars that another device has, whose memory this one cannot read."""
+        for x in handles:
+            if _is_scalar(x) and x.holder not in (None, self._counters.device):
+                x.get()
 
     def again(self, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run lines as `run` does if their launch comes again; `Device.began` is set with it."""
@@ -200,7 +206,7 @@ class Batches:
             if alike and its.has_numbers(named):
                 return its, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
-        key = text.signature(lines, counted if counts else None).key
+        key = text.signature(statements, lines, counted if counts else None).key
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
@@ -210,6 +216,10 @@ class Batches:
             self._last.clear()
         self._last[kinds] = [*map(ids.index, ids)], len({*ids}), known, counts
         return known, counts
+
+
+def _is_scalar(x: Any) -> bool:
+    return type(x) is ops.ScalarValue
 
 
 def _operators(s: Statement) -> list[Any]:
@@ -241,16 +251,20 @@ class _Known:
         first: dict[int, int] = {}
         for k, x in enumerate(named):
             first.setdefault(id(x), k)
-        scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
+        scalars = {of for of, k in first.items() if _is_scalar(named[k])}
         #: The handles, each once, without scalars.
         self.handles = [k for of, k in first.items() if of not in scalars]
-        self._asked = [first[of] for of in first if of in scalars]
-        self._there = [text.has_number(named[k]) for k in self._asked]
+        self._asked = [first[id(x)] for x in text.scalars_asked(statements)]
+        self._there = [named[k].is_there for k in self._asked]
         self.written = [first[id(x)] for x in distinct(s.out for s in statements)]
         self.written = [k for k in self.written if type(named[k]) is VectorStore]
+        #: The places of scalars, and of those the one where each came first.
+        self._scalar_places = [k for k, x in enumerate(named) if id(x) in scalars]
+        self._pattern = self._pattern_of(named)
         made = emit.LoopScalars.of(statements, device)
+        self._device = device
         self.scalars = [first[id(x)] for x in made.all]
-        self.scalars_written = len(made.written)
+        self._sure = made.sure
         #: The reads that may find no value: a statement, and which of its scalars.
         reads = iter([(k, n) for k, s in enumerate(statements) for n in range(len(s.scalars))])
         self.unsure = [
@@ -259,10 +273,26 @@ class _Known:
         ]
         self.kept: list[_Kept] = []  # for vectors in other forms, as `Arguments.fit` tests
 
+    def _pattern_of(self, named: Sequence[Any]) -> list[int]:
+        ids = [id(named[k]) for k in self._scalar_places]
+        return [*map(ids.index, ids)]
+
+    def has_scalars(self, named: Sequence[Any]) -> bool:
+        """Whether the same scalars are one as here, and have a value."""
+        return self._pattern_of(named) == self._pattern and self.has_numbers(named)
+
+    def scalars_of(self, statements: Statements, named: Sequence[Any]) -> emit.LoopScalars | None:
+        """Return the scalars of a batch like this; None if there are none."""
+        if not self.scalars:
+            return None
+        found = [named[k] for k in self.scalars]
+        unsure = [(k, statements[k].scalars[n]) for k, n in self.unsure]
+        return emit.LoopScalars(self._device, found[: len(self._sure)], found, unsure, self._sure)
+
     def has_numbers(self, named: Sequence[Any]) -> bool:
-        """Whether the host has the values of the same scalars as here."""
+        """Whether the same scalars have a value for sure as here."""
         asked = self._asked
-        return not asked or [text.has_number(named[k]) for k in asked] == self._there
+        return not asked or [named[k].is_there for k in asked] == self._there
 
 
 class _Kept:
@@ -293,21 +323,29 @@ class _Kept:
     def is_ready(self) -> bool:
         """Whether the program can run; the first time it is loaded."""
         if self.launch is None and self._done():
-            self._load()
+            self.load(0)
         return self.launch is not None
 
     def forget(self) -> None:
         self.rooms, self.stamps, self.again = [], None, None
+
+    def each(self, run: emit.Run) -> list[Any]:
+        """Return the arguments that change though no handle's arrays do."""
+        return [x for _, _, make in self.program.arguments.each for x in make(run)]
 
     def repeats(self, handles: Sequence[Any]) -> bool:
         """Whether the launch can come again with these, as nothing of theirs was replaced since."""
         stamps = self.stamps
         return stamps == [*map(_STAMP, handles)] if stamps and not self.device.observers else False
 
-    def _load(self) -> None:
-        """Load the program, and fix the arguments that are the same in each run."""
+    def load(self, shared: int) -> None:
+        """Load the program, and fix the arguments that are the same in each run.
+
+        A block has so many bytes of shared memory beside its own; `grid` are the blocks without.
+        """
         device, (kernel, arguments, names, num_counters, _) = self.device, self.program
-        self.grid = device.max_cooperative_blocks(kernel, self._block)
+        self.grid, self.shared = device.max_cooperative_blocks(kernel, self._block), shared
+        blocks = device.max_cooperative_blocks(kernel, self._block, shared)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
         each = [k for first, end, _ in arguments.each for k in range(first, end)]
@@ -316,40 +354,69 @@ class _Kept:
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if x not in self.varying}
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
-            kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
-            counters=counters_of(device, num_counters), stop=None,
+            kernel, blocks * self._block, block=self._block, cooperative=True, shared=shared,
+            times=1, counters=counters_of(device, num_counters), stop=None,
             each=[*(names[k] for k in each), *_EACH], **fixed,
         )  # fmt: skip
 
 
 class _Again:
-    """The launch of a batch that comes again, as its lines differ in numbers alone."""
+    """The launch of a batch that comes again, as its lines differ in numbers and scalars alone."""
 
-    def __init__(self, kept: _Kept, lines: Sequence[BatchLine], counted: Any, counts: bool) -> None:
-        self._kept, self._counts = kept, counts
-        self._same, self._counted = [*map(_SAME, lines)], counted and counted.stamp
+    def __init__(
+        self, known: _Known, kept: _Kept, lines: Sequence[BatchLine], counted: Any, counts: bool
+    ) -> None:
+        self._known, self._kept, self._counts = known, kept, counts
+        #: As the lines will be the next time: the first launch may have changed forms.
+        self._same = [(x[0], [*map(_STAMP, line[1])], *x[2:]) for line in lines for x in line[4:]]
+        self._counted = counted and counted.stamp
         #: The first line that writes each vector, and the line and place of each number.
-        self._writes = [*{id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}.values()]
+        firsts = {id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}
+        self._writes = [k for k in firsts.values() if not _is_scalar(lines[k][1][0])]
         numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
         self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
     def run(self, lines: Sequence[BatchLine], counted: Any) -> bool:
         """Run these lines; False if the last launch of the program was that of others."""
-        kept = self._kept
+        kept, known, scalars = self._kept, self._known, None
         if kept.again is not self or self._same != [*map(_SAME, lines)]:
             return False
         if self._counted != (counted and counted.stamp):
             return False
-        each: list[Any] = [lines[k][2][place] for k, place in self._numbers]
+        if known.scalars:
+            named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
+            if not known.has_scalars(named):
+                return False
+            scalars = known.scalars_of((), named)
+            numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
+            each = kept.each(emit.Run((), kept.device, kept.grid, scalars, numbers=numbers))
+        else:
+            each = [lines[k][2][place] for k, place in self._numbers]
         for k in self._writes:
             lines[k][1][0].changes()
-        if not self._counts:  # the kernel writes no notification
+        if scalars is None and not self._counts:  # the kernel writes no notification
             kept.launch.again([*each, None, None, 0])
             return True
-        heard, counts = kept.device.notification(), kept.counters.take(3)
-        kept.launch.again([*each, counts, heard.memory, heard.serial])
-        counted.counted(counts, heard)
+        heard, counts = kept.device.notification(), kept.counters.take(3) if self._counts else None
+        settle = partial(_settle, scalars, counted if self._counts else None, heard, counts)
+        try:
+            kept.launch.again([*each, counts, heard.memory, heard.serial])
+            settle()
+        except BaseException as error:  # see `KernelLoop`
+            if kept.device.began and not isinstance(error, Exception):
+                settle()
+            raise
         return True
+
+
+def _settle(
+    scalars: emit.LoopScalars | None, counted: Any, heard: HostNotification, counts: Any
+) -> None:
+    """Note where a batch that was launched leaves its scalars, and the entries of `counted`."""
+    if scalars is not None:
+        scalars.ran(heard if counted is None else None, once=True)
+    if counted is not None:
+        counted.counted(counts, heard)
 
 
 class Batch(KernelLoop):
@@ -369,17 +436,20 @@ class Batch(KernelLoop):
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
     def again(self, counted: Any) -> _Again | None:
-        """Return what runs it next, if its launch came again and has no scalars to take back."""
-        if not self._repeats or self._known.scalars or None in map(_SAME, self._lines):
+        """Return what runs it next, if its launch can come again, and no read of it may fail."""
+        kept, lines = self._kept, self._lines
+        if not kept.stamps or self._known.unsure or None in map(_SAME, lines):
             return None
-        self._kept.again = _Again(self._kept, self._lines, counted, self._counted is not None)
-        return self._kept.again
+        counts = self._counted is not None
+        kept.again = _Again(self._known, kept, lines, counted, counts)
+        return kept.again
 
     def _outputs(self) -> Sequence[VectorStore]:
         return () if self._repeats else self.written  # a launch that comes again changes no form
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        kept, device, scalars = self._kept, self.device, self._scalars()
+        kept, device = self._kept, self.device
+        scalars = self._known.scalars_of(self.statements, self._named)
         numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
         run = emit.Run(self._handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
         new = None if self._repeats else self._arguments(run)
@@ -388,11 +458,10 @@ class Batch(KernelLoop):
         for x in self.written:
             x.changes()
         if new is None:
-            each = [x for _, _, make in kept.program.arguments.each for x in make(run)]
-            start = partial(kept.launch.again, [*each, *more])
+            start = partial(kept.launch.again, [*kept.each(run), *more])
         else:
             start = partial(self._launch, new | dict(zip(_EACH, more, strict=True)))
-        return start, partial(self._settle, scalars, heard, counts)
+        return start, partial(_settle, scalars, self._counted, heard, counts)
 
     def _arguments(self, run: emit.Run) -> dict[str, Any]:
         kept, device = self._kept, self.device
@@ -401,7 +470,10 @@ class Batch(KernelLoop):
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
+        run.most_shared = min(device.limits.ranked_bytes, device.dynamic_shared_bytes)
         found = kept.program.arguments.of(run)
+        if run.shared > kept.shared:
+            kept.load(run.shared)
         if sum(x.nbytes for x in kept.rooms or ()) > _MOST_ROOM:
             kept.rooms = None
         new = {name: found[k] for name, k in kept.varying.items()}
@@ -415,20 +487,3 @@ class Batch(KernelLoop):
         may = kept.launch.repeats and kept.rooms is not None
         if may and all(hasattr(x, "stamp") for x in handles):
             kept.stamps = [*map(_STAMP, handles)]
-
-    def _scalars(self) -> emit.LoopScalars | None:
-        known = self._known
-        if not known.scalars:
-            return None
-        found = [self._named[k] for k in known.scalars]
-        unsure = [(k, self.statements[k].scalars[n]) for k, n in known.unsure]
-        return emit.LoopScalars(self.device, found[: known.scalars_written], found, unsure)
-
-    def _settle(
-        self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any
-    ) -> None:
-        x = self._counted
-        if scalars is not None:
-            scalars.ran(heard if x is None else None)
-        if x is not None:
-            x.counted(counts, heard)

@@ -220,7 +220,7 @@ class PieceProgram(GeneratedLoop):
         """See `GeneratedLoop`: by signature, also without scalars."""
         pieces, numberings, sizes = self._shared
         of, handles, self._numbers = signature(
-            lines_of(self.statements), *self._ends, self._until.holds
+            self.statements, lines_of(self.statements), *self._ends, self._until.holds
         )
         own = tuple(sizes.get(id(x), 0) for x in handles)
         return kept_programs(self.device, self._block, of, pieces, numberings, own), handles

@@ -231,7 +231,9 @@ class GeneratedLoop(KernelLoop):
         """Return where the body's programs are kept, by record or signature; handles by place."""
         body = self.statements
         if not isinstance(body, RecordedBody):
-            of, handles, self._numbers = signature(lines_of(body), *self._ends, self._until.holds)
+            of, handles, self._numbers = signature(
+                body, lines_of(body), *self._ends, self._until.holds
+            )
             return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
         if places.count(None) > self._ends.count(None):  # the type of an end is not recorded

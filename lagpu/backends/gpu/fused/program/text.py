@@ -775,7 +775,9 @@ class Signature(NamedTuple):
     numbers: list[Any]  #: Of the statements, in their order, which are arguments.
 
 
-def signature(lines: Sequence[tuple[Any, ...]], *ends: Handle | None) -> Signature:
+def signature(
+    statements: Statements, lines: Sequence[tuple[Any, ...]], *ends: Handle | None
+) -> Signature:
     """Return the signature of a body's lines, which begin as a `Line`, and of its condition's ends.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
@@ -786,16 +788,23 @@ def signature(lines: Sequence[tuple[Any, ...]], *ends: Handle | None) -> Signatu
     found = {id(x): x for x in named}
     places = {of: k for k, of in enumerate(found)}
     pattern = tuple(map(places.__getitem__, map(id, named)))
-    scalars = tuple(has_number(x) for x in found.values() if type(x) is ops.ScalarValue)
+    scalars = tuple(x.is_there for x in scalars_asked(statements))
     kinds = [None if x is None else x.kind for x in ends]
     key = (*[line[0] for line in lines], *kinds, pattern, scalars)
     handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
     return Signature(key, handles, [x for line in lines for x in line[2]])
 
 
-def has_number(x: ops.ScalarValue) -> bool:
-    """Whether the host has a scalar's value, so that no statement finds it empty."""
-    return x.location is None and x.get() is not None
+def scalars_asked(statements: Statements) -> list[ops.ScalarValue]:
+    """Return the scalars that statements read or add to before one of them has replaced them."""
+    asked: dict[int, ops.ScalarValue] = {}
+    replaced: set[int] = set()
+    for s in statements:
+        found = [*s.scalars_read, *([s.out] if s.writes_scalar and s.desc.accum else [])]
+        asked |= {id(x): x for x in found if id(x) not in replaced}
+        if s.writes_scalar:
+            replaced.add(id(s.out))
+    return [*asked.values()]
 
 
 def without_numbers(statements: Statements) -> list[Statement]:
