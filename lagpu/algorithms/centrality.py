@@ -743,6 +743,9 @@ def katz_centrality(
         apart << apart.select("valuege", enough)
     _require_converged(n, moved, enough, max_iter, "katz_centrality: centralities")
     if normalized and (length := x.reduce(agg.hypot).new().value):
+        if length == np.inf:  # a square overflows
+            x << x.apply("truediv", right=x.reduce(agg.Linfnorm).new().value)
+            length = x.reduce(agg.hypot).new().value
         x << x.apply("truediv", right=length)
     return x
 

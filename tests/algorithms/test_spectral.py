@@ -145,6 +145,16 @@ def test_page_rank_of_the_benchmarks(backend):
     assert x.sum() < 0.9
 
 
+@pytest.mark.parametrize("weight", [1e308, 1e-308])
+def test_the_length_of_very_large_centralities(backend, weight):
+    """Their squares are infinite."""
+    A = Matrix.from_coo([0], [1], weight, FP64, nrows=3, ncols=3, backend=backend)
+    found = katz_centrality(A, 0.05, beta=1e-3)
+    G = nx.DiGraph([(0, 1, {"weight": weight}), (2, 2, {"weight": 0})])
+    wanted = nx.katz_centrality(G, 0.05, 1e-3, weight="weight")
+    assert found.to_dense().tolist() == pytest.approx([wanted[v] for v in range(3)], rel=1e-9)
+
+
 def test_what_is_refused(backend):
     A = matrix(4, [(0, 1, 1), (1, 2, -2), (2, 3, 3)], backend, weights="whole")
     with pytest.raises(InvalidValue, match=r"hits: a weight is -2 < 0\. Use weight=False"):
