@@ -125,9 +125,8 @@ def _made(name: str) -> Backend:
     try:
         make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
     except SystemError as error:  # of a library's import for which no memory is left
-        raise errors.OutOfMemory(
-            f"backend: {kind} cannot be loaded: out of memory ({error})."
-        ) from error
+        fact = f"backend: {kind} cannot be loaded: out of memory ({error})."
+        raise errors.OutOfMemory(fact) from error
     return make(int(index)) if index else make()
 
 
@@ -243,16 +242,14 @@ def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
         if not re.fullmatch("[0-9]{1,9}", str(device)) or int(device) > _LAST_DEVICE:
             raise InvalidValue(f"grid: device {device!r} is not a number from 0 to {_LAST_DEVICE}.")
         if int(device) in found:
-            raise InvalidValue(
-                f"grid: device {device} is named twice. Each piece has a device of its own."
-            )
+            fact = f"grid: device {device} is named twice. Each piece has a device of its own."
+            raise InvalidValue(fact)
         found.append(int(device))
     if not found:
         raise InvalidValue("grid: devices=[] names none. Name one for each piece.")
     if pieces not in (None, len(found)):
-        raise InvalidValue(
-            f"grid: {pieces} pieces are not {len(found)} devices. Name one for each piece."
-        )
+        fact = f"grid: {pieces} pieces are not {len(found)} devices. Name one for each piece."
+        raise InvalidValue(fact)
     return found
 
 
@@ -287,9 +284,8 @@ def name_elsewhere(backend: Backend) -> str:
             "Pickle a copy that lies in each process: x.to('cpu')."
         )
     if _loaded.get(name) is not backend:
-        raise NotSupported(
-            f"pickle: no other process finds the backend {name}. Pickle a copy: x.to('cpu')."
-        )
+        fact = f"pickle: no other process finds the backend {name}. Pickle a copy: x.to('cpu')."
+        raise NotSupported(fact)
     return name
 
 

@@ -177,9 +177,8 @@ def _assignments(
         if desc.mask is not frontier or not desc.structure or desc.complement:
             return ops.Rejection(f"{method(s)} is not masked by the frontier's structure")
         if desc.accum is not None or desc.replace or s.out is frontier:
-            return ops.Rejection(
-                f"{method(s)} has an accumulator or replace, or writes the frontier"
-            )
+            fact = "has an accumulator or replace, or writes the frontier"
+            return ops.Rejection(f"{method(s)} {fact}")
         if any(a.target is s.out for a in found):
             return ops.Rejection("a vector or matrix is assigned twice")
         kinds = (ops.Assign, ops.AssignScalar)
@@ -279,10 +278,8 @@ def match_relaxation(statements: ops.Statements, frontier: Any) -> RelaxationBod
         (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
     ]
     plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
-    found = [
-        (s.out, None if is_plain else s.desc, s.operation)
-        for s, is_plain in zip(statements, plain, strict=True)
-    ]
+    each = zip(statements, plain, strict=True)
+    found = [(s.out, None if is_plain else s.desc, s.operation) for s, is_plain in each]
     if found != expected or len({id(f), id(d), id(worse)}) != 3:
         return _NONE
     return RelaxationBody(multiply.matrix, f, d, worse, product, statements)

@@ -32,17 +32,14 @@ class Argument(NamedTuple):
 
 
 def number(default: float) -> Argument:
-    """Return an argument that is a number of 0 or more."""
     return Argument(default, "a number of 0 or more")
 
 
 def count(default: int, most: int) -> Argument:
-    """Return an argument that is a whole number from 1 to `most`."""
     return Argument(default, f"a whole number from 1 to {most}", most=most)
 
 
 def choice(default: str, *words: str) -> Argument:
-    """Return an argument that is one of `words`."""
     return Argument(default, f"one of {', '.join(words)}", words)
 
 

@@ -327,8 +327,7 @@ def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
     for graph, of_graph in itertools.groupby(rows, itemgetter("graph")):
         members = [*of_graph]
         edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
-        title = f"{graph}: {edges}; ms"
-        found = FittingTable("algorithm", title=title, common=("loop", "checked"))
+        found = FittingTable("algorithm", title=f"{graph}: {edges}; ms", common=("loop", "checked"))
         systems = dict.fromkeys(row["system"] for row in members)
         for system in systems:
             found.add_column(system, justify="right")

@@ -214,8 +214,7 @@ def _host(array: Array) -> Array:
 
 def _united(bits: list[tuple[Array]], n: int) -> Array:
     """Return which vertices any piece has marked, from packed bits."""
-    union = np.bitwise_or.reduce([packed for (packed,) in bits])
-    return np.unpackbits(union, count=n).astype(bool)
+    return np.unpackbits(np.bitwise_or.reduce([packed for (packed,) in bits]), count=n).astype(bool)
 
 
 def _proved(xp: Any, u: Array, v: Array, root: int, parents: Array) -> tuple[Array, int]:

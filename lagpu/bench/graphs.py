@@ -117,7 +117,6 @@ class HostGraph(Columns):
         return cls(col_ptr, row_idx, Facts.of(A))
 
     def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
-        """Return some random ones of the `candidates`."""
         return drawn(self.candidates(A), count, seed)
 
     def candidates(self, A: Matrix) -> Array:

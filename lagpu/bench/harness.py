@@ -84,7 +84,6 @@ def machine_line(report: Report) -> str:
 
 
 def used_bytes(backend: Backend) -> int:
-    """Return the memory of all arrays on a backend's devices."""
     return sum(int(device.used_bytes()) for device in devices_of(backend))
 
 
@@ -175,7 +174,6 @@ class Clock:
         return max(its for (its,) in of_each)
 
     def compile_ms(self) -> float:
-        """Return the time of all compiling so far."""
         return sum(float(device.compile_ms) for device in self._devices)
 
     def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
@@ -228,9 +226,8 @@ class Agreement:
         place = found.backend
         if place.name not in self._placed:
             self._placed[place.name] = Vector.from_dense(self._numbers, backend=place)
-        numbers = Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
         kept = Vector(INT64, found.size, like=found)
-        kept(found.S) << numbers
+        kept(found.S) << Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
         terms = {"vertices reached": kept}
         if output == "levels":
             terms["levels"] = kept.ewise_mult(found, binary.times).new()
@@ -306,7 +303,6 @@ def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> 
 
 
 def cell(of: str | Callable[[Row], Any], row: Row) -> Any:
-    """Return a cell of a table, by a format or a function of a row."""
     if not isinstance(of, str):
         return of(row)
     try:

@@ -54,7 +54,6 @@ class Peer(NamedTuple):
     cost: Mapping[str, float] = {}
 
     def why_not(self, key: str, entries: int) -> str:
-        """Return why the library is not asked a question, or an empty string."""
         return "too large" if entries * self.cost.get(key, 1) > self.most else ""
 
 

@@ -95,7 +95,6 @@ class Tested:
         return samples, refusal, result
 
     def paced(self, _clock: Clock) -> Iterable[int]:
-        """Return the roots."""
         return self.roots
 
     def compare(self, root: int, output: str, who: str, found: Vector | Found) -> str:

@@ -44,8 +44,7 @@ class FittingTable(Table):
         title = "; ".join(part for part in (str(self.title or ""), same) if part)
         shown = [column for column in self.columns if column.header not in above]
         kept = [column for column in shown if column.header not in self._spare]
-        left_out = f"too narrow for {', '.join(self._spare)}"
-        for columns, note in ((shown, ""), (kept, left_out)):
+        for columns, note in ((shown, ""), (kept, f"too narrow for {', '.join(self._spare)}")):
             # The widths of the longest word and of the longest cell of each column.
             sizes = [[*map(console.measure, (c.header, *c.cells))] for c in columns]
             needs = [

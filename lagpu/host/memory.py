@@ -77,12 +77,9 @@ def _shared_bytes() -> int:
 
 
 def _process_bytes() -> list[int]:
-    limits = [(resource.getrlimit(kind)[0], column) for kind, column in _LIMITS]
-    limits = [(limit, column) for limit, column in limits if limit != resource.RLIM_INFINITY]
-    if not limits:
-        return []
     pages, size = _STATM.read_text().split(), resource.getpagesize()
-    return [max(0, limit - int(pages[column]) * size) for limit, column in limits]
+    limits = ((resource.getrlimit(kind)[0], int(pages[column]) * size) for kind, column in _LIMITS)
+    return [max(0, limit - used) for limit, used in limits if limit != resource.RLIM_INFINITY]
 
 
 def _control_group_bytes() -> list[int]:
@@ -144,6 +141,4 @@ def mapped(
 
 
 def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))

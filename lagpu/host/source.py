@@ -193,12 +193,11 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
 @functools.lru_cache(maxsize=256)
 def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
     """Return (line, byte) of the beginning and the end of each ``for`` header of a file."""
-    found = {}
-    for node in _nodes(code):
-        if isinstance(node, ast.For):
-            end = node.iter.end_lineno or 0, node.iter.end_col_offset or 0
-            found[node.lineno, node.col_offset] = end
-    return found
+    return {
+        (node.lineno, node.col_offset): (node.iter.end_lineno or 0, node.iter.end_col_offset or 0)
+        for node in _nodes(code)
+        if isinstance(node, ast.For)
+    }
 
 
 @functools.lru_cache(maxsize=256)

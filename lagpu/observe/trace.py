@@ -28,7 +28,7 @@ from lagpu.errors import DomainMismatch
 from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
-from lagpu.operations import FusedLoop, Operation, Rejection
+from lagpu.operations import FusedLoop, Rejection
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -273,8 +273,7 @@ def _cell(rows: Sequence[Row], field: str) -> str:
         return {"level": "...", "formula": f"{len(rows):,} more statements"}.get(field, "")
     if field == "level":
         return "all" if row.level is None else "-" if row.level < 0 else str(row.level)
-    value: str = getattr(row, field)
-    return value or ("-" if field in ("kernel", "direction") else "")
+    return getattr(row, field) or ("-" if field in ("kernel", "direction") else "")
 
 
 def _known(rows: Iterable[Any], field: str) -> list[Any]:
@@ -480,8 +479,7 @@ class Trace(Observer):
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
             before = meter.count(inputs[0].stored.data)
-        operation: Operation = call.operation
-        measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
+        measured = meter.run(work, None if out.ndim == 0 else out.data, call.operation)
         count: int = out.nvals if out.ndim == 0 else 0
         after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
         if inputs:
@@ -848,6 +846,5 @@ def explain(call: Any) -> str:
         kind = type(call).__name__
         fact = f"{call!r} is not a product" if isinstance(call, Call) else f"{kind} is not a Call"
         raise DomainMismatch(f"explain: {fact}. Give a product such as semiring.any_pair(q @ A).")
-    backend = call.backend
-    assert backend is not None
+    backend: Any = call.backend
     return Lines("\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)]))

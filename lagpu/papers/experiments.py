@@ -188,7 +188,6 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
 def _compared(
     rows: Sequence[Row], of: str | Sequence[str] = BEST, to: str = "", kind: str = "", **_: Any
 ) -> list[Row]:
-    """Return the rows that a claim compares."""
     names = {to, *((of,) if isinstance(of, str) else of)}
     mine = [row for row in rows if _is_of(row["kind"], kind)]
     return [x for x in mine if x["variant"] in names or (BEST in names and x["of_paper"])]
@@ -223,7 +222,6 @@ def _merit(row: Row) -> Range:
 
 
 def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    """Return the rows by graph and variant."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
         found.setdefault(row["graph"], {})[row["variant"]] = row
@@ -342,8 +340,7 @@ def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
     best = [_equally_good(some) for some in several.values()]
     texts = []
     for (graph, some), names in zip(several.items(), best, strict=True):
-        first = max(some, key=_merit)
-        last = min(some, key=_merit)
+        first, last = max(some, key=_merit), min(some, key=_merit)
         ratio = _better(first, last)[0]
         texts.append(f"{graph}: {_named(names, some)}, {ratio:.2f}x over {last['variant']}")
     if expected:
@@ -386,10 +383,8 @@ def _falls(rows: Sequence[Row], of: str) -> Said:
     words = []
     for row, more in itertools.combinations(mine, 2):
         rate, other = (_bounds(x.get("rates", [x["gteps"]])) for x in (row, more))
-        if _range(row)[1] < _range(more)[0]:
-            words.append(_judged((rate[0] - other[1], rate[1] - other[0]), 0.0))
-        else:
-            words.append(UNKNOWN)
+        differ = _range(row)[1] < _range(more)[0]
+        words.append(_judged((rate[0] - other[1], rate[1] - other[0]), 0.0) if differ else UNKNOWN)
     values = ", ".join(f"{x['graph']} {x['value']:.3g} at {x['gteps']:.3g}" for x in mine)
     return _by_most(words), f"{of}, {mine[0]['unit']} at GTEPS: {values}." if mine else ""
 
@@ -435,11 +430,8 @@ class Paper:
 
 def on_gpus(experiments: Sequence[Experiment], gpus: int) -> list[Experiment]:
     """Return the experiments on several GPUs, with their graphs on up to so many."""
-    found = []
-    for one in experiments:
-        graphs = tuple(graph for graph in one.graphs if 0 < graph.gpus <= gpus)
-        if graphs:
-            found.append(replace(one, graphs=graphs))
+    fit = [tuple(graph for graph in one.graphs if 0 < graph.gpus <= gpus) for one in experiments]
+    found = [replace(one, graphs=of) for one, of in zip(experiments, fit, strict=True) if of]
     if not found:
         raise InvalidValue(f"--gpus: no graph here is on a grid of at most {gpus}. Leave it out.")
     return found
@@ -458,7 +450,6 @@ def _key(name: str) -> str:
 
 
 def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
-    """Return the graphs of each group."""
     found: dict[str, list[PaperGraph]] = {}
     for row in csv.DictReader(file.read_text("utf-8").splitlines()):
         reported = {}

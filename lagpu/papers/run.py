@@ -126,7 +126,6 @@ class _Roots(Tested):
         return found
 
     def compare(self, root: int, output: str, who: str, found: Any) -> str:
-        """See `Tested`."""
         return super().compare(root, output, who, entries_of(found) if self.limited else found)
 
     def paced(self, clock: Clock) -> Iterator[int]:
@@ -153,7 +152,6 @@ class _Kernels(Observer):
         self._timed: list[Callable[[], Measured]] = []
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
-        """See `Observer`."""
         self._timed.append(self._meter.run(work, None, Constant(None)))
 
     def ms(self) -> float:
@@ -178,7 +176,6 @@ class _Clock(Clock):
         return self.mode == "eager" and cast(Backend, self.backend).device is not None
 
     def measure(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
-        """See `Clock`."""
         if self._by_part:
             return self._parts_of(search)
         ms, kernel_ms = math.nan, None
@@ -251,9 +248,8 @@ def searches(
         if tested.host.facts.entries > peer.most_searched:
             raise errors.LimitExceeded(f"{who}: takes at most {peer.most_searched:g} entries")
         library = tested.libraries[who] = tested.libraries.get(who) or peer.open(tested.host)
-        found, last = _timed(
-            tested, _Clock(None, "peer"), library.search, output, who, library.levels
-        )
+        clock = _Clock(None, "peer")
+        found, last = _timed(tested, clock, library.search, output, who, library.levels)
         refusal = tested.prove(output, *library.levels(tested.roots[-1], last)) or found.refusal
         return found._replace(output=peer.output, refusal=refusal)
     A, who, mode = placed_on(A, place), f"{place.name}, {variant.name}", runner.mode
@@ -480,7 +476,6 @@ class _Graphs:
         return _grid_of(graph, self.place) if graph.pieces else self.place
 
     def matrix(self, graph: PaperGraph) -> Matrix:
-        """Return the matrix."""
         if self._A is None:
             source, place = str(self.source(graph)), self.place_of(graph)
             self._say(f"{graph.name}: loading {source}")
@@ -514,14 +509,12 @@ class _Graphs:
             self._tested[roots] = _Roots(graph.name, host, chosen)
             if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
-                symmetric = host.facts.symmetric or None
-                again = CSC(A.nrows, A.ncols, *host.columns, symmetric=symmetric)
+                again = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
                 self._again = functools.partial(again.matrix, self.place_of(graph))
         return self._tested[roots]
 
 
 def _generator(text: str) -> str:
-    """Return the name of the generator in a text."""
     return canonical(text).partition(":")[0]
 
 
@@ -569,7 +562,6 @@ class _Work:
             self._leave_out(f"{graph.name}: {error}", error)
 
     def _leave_out(self, why: str, error: LagpuError) -> None:
-        """Say in the report what is missing."""
         self.missing.setdefault(why)
         self.errors.append(error)
 
@@ -603,15 +595,13 @@ class _Work:
             if len(before) < turn or (before and before[0].once):
                 continue  # it failed in the turn before, or took too long
             if before and runner.place is not None:
-                before[0] = before[0]._replace(
-                    samples=before[0].samples[:most]
-                )  # all of lagpu's have the same roots
+                # all of lagpu's have the same roots
+                before[0] = before[0]._replace(samples=before[0].samples[:most])
             self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
             if runner.place is not None:
                 graphs.clear()
-            own = tested.own(
-                *(len(before[0].samples), None) if before else (most, self._request.seconds)
-            )
+            given = (len(before[0].samples), None) if before else (most, self._request.seconds)
+            own = tested.own(*given)
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
                     one = self._measured(graph, count, own, runner, turn)

@@ -39,9 +39,8 @@ class Inputs:
         n = A.nrows
         both = A.ewise_add(A.T, "max").new()
         above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
-        positive = A.select("valuene", 0).new()
         graphs = {"pattern": A, "undirected": both, "weighted": A, "acyclic": above}
-        graphs["positive"] = positive
+        graphs["positive"] = A.select("valuene", 0).new()
         some = range(0, n, max(1, n // (SOURCES - 2)))
         return cls(graphs, source, n // 2, sorted({source, *some}))
 

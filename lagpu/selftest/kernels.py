@@ -10,7 +10,7 @@ import functools
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,7 @@ def compile_all(backend: str, jobs: int) -> None:
     """
     if backends.get(backend).device is None:
         raise InvalidValue(f"compile: {backend} has no kernels. Use gpu or sim.")
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         list(pool.map(_make_share, [backend] * jobs, [jobs] * jobs, range(jobs)))
 
 
@@ -99,7 +98,7 @@ def selected(
                 if dtype is BOOL or weighted or not (row.slow or kind == "road"):
                     whole = dtype is BOOL or weighted or row.topic == "triangles"
                     long = row.slow or not whole
-                    yield row.key, _call(row, few if long else inputs)
+                    yield row.key, functools.partial(_called, row, few if long else inputs)
         A = graph.matrix(BOOL, place)
         yield _MULTI, functools.partial(algorithms.bfs_levels_multi, A, _MANY)
         if kind != "road":  # whose levels are many
@@ -110,14 +109,9 @@ def selected(
             yield _BETWEENNESS, functools.partial(central, B, B.nrows // 2 + 1, endpoints=True)
 
 
-def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:
-    def call() -> Any:
-        try:
-            return row.read(row.run(inputs.graphs[row.graph], inputs))
-        except (NoPath, NotConverged):
-            return None
-
-    return call
+def _called(row: Algorithm, inputs: Inputs) -> Any:
+    with suppress(NoPath, NotConverged):
+        return row.read(row.run(inputs.graphs[row.graph], inputs))
 
 
 def _graph(kind: str, size: int, seed: int) -> Graph:

@@ -74,8 +74,9 @@ def products(kernels: tuple[str, ...]) -> Iterator[Case]:
                 width = ", 64-bit indices" if wide else ""
                 name = f"{kernel or 'product'} {op.name} {dtype}{width}"
                 yield Case("products", name, *(agree(partial(run, x)) for x in (GRAPHS, _FEW)))
-        yield Case("products", f"{kernel or 'product'} any_secondi", _any_is_one_of(kernel))
-        yield Case("products", f"{kernel or 'product'} by a library", _as_the_library(kernel))
+        name = kernel or "product"
+        yield Case("products", f"{name} any_secondi", partial(_any_is_one_of, kernel))
+        yield Case("products", f"{name} by a library", partial(_as_the_library, kernel))
 
 
 def _chosen_kernel(kernel: str, place: Backend) -> dict[str, str]:
@@ -97,49 +98,39 @@ def _products(
             yield f"{way} on {graph.name}", w
 
 
-def _any_is_one_of(kernel: str) -> Any:
-    """Return a run that proves any_secondi: each result is an in-neighbour with an entry."""
+def _any_is_one_of(kernel: str, place: Backend, _oracle: Backend) -> str:
+    """Prove any_secondi: each result is an in-neighbour with an entry."""
     # Any such in-neighbour is right, so the result is not compared with the oracle.
-
-    def run(place: Backend, oracle: Backend) -> str:
-        for graph in GRAPHS:
-            A = graph.matrix(BOOL, place)
-            u = vector(graph.n, INT64, place, share=0.3, seed=8)
-            call = semiring.any_secondi(u @ A, **_chosen_kernel(kernel, place))
-            found, parents = call.new().to_coo()
-            given = np.zeros(graph.n, bool)
-            given[u.to_coo()[0]] = True
-            edges = given[graph.rows]
-            if not np.array_equal(found, np.unique(graph.cols[edges])):
-                raise Difference(f"{graph.name}: entries at the wrong vertices")
-            known = set(zip(graph.rows[edges].tolist(), graph.cols[edges].tolist(), strict=True))
-            for i, j in zip(parents.tolist(), found.tolist(), strict=True):
-                if (i, j) not in known:
-                    raise Difference(f"{graph.name}: {i} is not an in-neighbour of {j}")
-        return f"{len(GRAPHS)} graphs hold"
-
-    return run
+    for graph in GRAPHS:
+        A = graph.matrix(BOOL, place)
+        u = vector(graph.n, INT64, place, share=0.3, seed=8)
+        call = semiring.any_secondi(u @ A, **_chosen_kernel(kernel, place))
+        found, parents = call.new().to_coo()
+        edges = np.isin(graph.rows, u.to_coo()[0])
+        if not np.array_equal(found, np.unique(graph.cols[edges])):
+            raise Difference(f"{graph.name}: entries at the wrong vertices")
+        known = set(zip(graph.rows[edges].tolist(), graph.cols[edges].tolist(), strict=True))
+        for i, j in zip(parents.tolist(), found.tolist(), strict=True):
+            if (i, j) not in known:
+                raise Difference(f"{graph.name}: {i} is not an in-neighbour of {j}")
+    return f"{len(GRAPHS)} graphs hold"
 
 
-def _as_the_library(kernel: str) -> Any:
-    """Return a run that compares products with those of cupyx on a GPU, elsewhere of SciPy."""
+def _as_the_library(kernel: str, place: Backend, _oracle: Backend) -> str:
+    """Compare products with those of cupyx on a GPU, elsewhere of SciPy."""
     # They are a second oracle, which shares nothing with python-graphblas.
-
-    def run(place: Backend, oracle: Backend) -> str:
-        on_gpu = place.device is not None and place.device.xp is not np
-        library = io.to_cupyx if on_gpu else io.to_scipy
-        for graph in GRAPHS:
-            A = graph.matrix(FP64, place)
-            u = vector(graph.n, FP64, place, share=0.5, seed=9)
-            S, x = library(A), u.to_dense(0.0)
-            for way, call, of in (("A @ u", A @ u, S), ("u @ A", u @ A, S.T)):
-                found = semiring.plus_times(call, **_chosen_kernel(kernel, place)).new()
-                wanted = (of @ place.device.xp.asarray(x)).get() if on_gpu else of @ x
-                if differs := difference(found.to_dense(0.0), wanted, rounded=True):
-                    raise Difference(f"{way} on {graph.name}: {differs}")
-        return f"{2 * len(GRAPHS)} products agree with {library.__name__.removeprefix('to_')}"
-
-    return run
+    on_gpu = place.device is not None and place.device.xp is not np
+    library = io.to_cupyx if on_gpu else io.to_scipy
+    for graph in GRAPHS:
+        A = graph.matrix(FP64, place)
+        u = vector(graph.n, FP64, place, share=0.5, seed=9)
+        S, x = library(A), u.to_dense(0.0)
+        for way, call, of in (("A @ u", A @ u, S), ("u @ A", u @ A, S.T)):
+            found = semiring.plus_times(call, **_chosen_kernel(kernel, place)).new()
+            wanted = (of @ place.device.xp.asarray(x)).get() if on_gpu else of @ x
+            if differs := difference(found.to_dense(0.0), wanted, rounded=True):
+                raise Difference(f"{way} on {graph.name}: {differs}")
+    return f"{2 * len(GRAPHS)} products agree with {library.__name__.removeprefix('to_')}"
 
 
 # ---- products with selection matrices: gathers and scatters
@@ -206,7 +197,7 @@ def vectors() -> Iterator[Case]:
     for name, dtype, make in _calls():
         yield Case("vectors", f"{name} {dtype}", agree(partial(_called, dtype, make)))
     for name in _ROUNDED:
-        yield Case("vectors", f"apply {name}", _rounded(name))
+        yield Case("vectors", f"apply {name}", partial(_rounded, name))
     for dtype in (BOOL, INT64, FP32):
         for name, mask in _MASKS.items():
             program = partial(_written, dtype, mask, (False, True) if name else (False,))
@@ -264,22 +255,15 @@ def _called(dtype: DType, make: Make, place: Backend) -> Results:
         yield f"size {n}, share {share}{', ~m.S, replace' * masked}", found
 
 
-def _rounded(name: str) -> Callable[[Backend, Backend], str]:
-    """Return the run of a function that is accurate to a few units in the last place."""
-
-    def run(place: Backend, oracle: Backend) -> str:
-        for dtype in (FP32, FP64):
-            u = vector(1025, dtype, place, share=0.6, seed=1).apply(binary.plus, 1).new()
-            got = u.apply(name).new()
-            wanted = u.to(oracle).apply(name).new()
-            eps = float(np.finfo(dtype.numpy).eps)
-            (at, x), (where, y) = got.to_coo(), wanted.to_coo()
-            same = np.array_equal(at, where) and np.allclose(x, y, 8 * eps, 0, equal_nan=True)
-            if not same:
-                raise Difference(f"{dtype}: differs by more than 8 roundings")
-        return "2 types agree to 8 roundings"
-
-    return run
+def _rounded(name: str, place: Backend, oracle: Backend) -> str:
+    """Compare a function that is accurate to a few units in the last place."""
+    for dtype in (FP32, FP64):
+        u = vector(1025, dtype, place, share=0.6, seed=1).apply(binary.plus, 1).new()
+        (at, x), (where, y) = (v.apply(name).new().to_coo() for v in (u, u.to(oracle)))
+        most = 8 * float(np.finfo(dtype.numpy).eps)
+        if not (np.array_equal(at, where) and np.allclose(x, y, most, 0, equal_nan=True)):
+            raise Difference(f"{dtype}: differs by more than 8 roundings")
+    return "2 types agree to 8 roundings"
 
 
 _MASKS: dict[str, Any] = {
@@ -297,8 +281,7 @@ _WRITES: dict[str, Any] = {
 
 def _written(dtype: DType, mask: Any, replaces: Sequence[bool], place: Backend) -> Results:
     """Assign and extract, also at indices."""
-    accums = (None, binary.second)
-    ways = itertools.product(_SIZES, accums, replaces, _WRITES.items())
+    ways = itertools.product(_SIZES, (None, binary.second), replaces, _WRITES.items())
     for n, accum, replace, (what, write) in ways:
         w = vector(n, dtype, place, share=0.6, seed=1)
         u = vector(n, dtype, place, share=0.5, seed=2)
@@ -425,8 +408,7 @@ def loops() -> Iterator[Case]:
     """Yield loops over bitmap matrices, fused and eager."""
     for name, run in _LOOPS.items():
         for graph in GRAPHS:
-            program = partial(_looped, run, graph)
-            yield Case("matrices", f"{name} on {graph.name}", agree(program))
+            yield Case("matrices", f"{name} on {graph.name}", agree(partial(_looped, run, graph)))
 
 
 def _looped(run: Callable[[Matrix, int], Matrix], graph: Graph, place: Backend) -> Results:

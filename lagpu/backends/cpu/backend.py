@@ -68,9 +68,8 @@ class CpuMeter:
 def _edges(w: Box, operation: ops.Multiply | ops.MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
     if isinstance(operation, ops.Multiply):
-        return statements.degree_sum(
-            operation.matrix, operation.operand, operation.product.transpose
-        )
+        A, u, product, *_ = operation
+        return statements.degree_sum(A, u, product.transpose)
     f, u, product = operation
     columns, rows = f.gb.to_coo()
     inner, nrows = (rows, u.gb.size) if product.transpose else (columns, w.gb.size)
@@ -155,9 +154,8 @@ class CpuBackend:
     def explain(self, operation: ops.Operation) -> list[str]:
         if isinstance(operation, ops.MultiplySelection):
             statements.require_no_choice(operation.product)
-            return [
-                "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
-            ]
+            how = "multiplies by the matrix, which is built from the vector"
+            return [f"SuiteSparse:GraphBLAS {how}"]
         assert isinstance(operation, ops.Multiply)
         A, u, product = operation.matrix, operation.operand, operation.product
         statements.require_no_choice(product, has_policies=True)

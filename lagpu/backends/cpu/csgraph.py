@@ -280,8 +280,7 @@ def _distances(graph: Graph, starts: Array, numbers: Array, limit: float) -> Arr
         whole, start = graph.csr(graph.weights()), starts[0]
     else:
         whole, start = graph.csr(graph.weights(), numbers, starts), graph.n
-    found: Array = csgraph.dijkstra(whole, indices=[start], limit=limit)[0]
-    return found[: graph.n]
+    return csgraph.dijkstra(whole, indices=[start], limit=limit)[0][: graph.n]
 
 
 # ------------------------------------------------------------------------------------- dependencies

@@ -219,9 +219,7 @@ def finish(x: Box) -> None:
 
 
 def store_as(x: Any, forms: int) -> None:
-    """Restrict a python-graphblas vector or matrix to these storage forms."""
-    call = method(_KINDS[x.ndim], "set_INT32")
-    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), "form")
+    check(method(_KINDS[x.ndim], "set_INT32")(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), "form")
 
 
 def usual_forms(v: Box) -> int:
@@ -270,9 +268,8 @@ def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
 def on_host(array: Any) -> Any:
     """Return a NumPy array, or raise for a device array, which is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):
-        raise errors.BackendMismatch(
-            "cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy."
-        )
+        fact = "cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy."
+        raise errors.BackendMismatch(fact)
     return array
 
 
@@ -285,15 +282,13 @@ def _compiled(op: Operator, domain: DType, result: DType) -> Any:
     try:
         import numba
     except ImportError as error:
-        raise errors.BackendUnavailable(
-            f"cpu: {op!r} needs Numba. Install it with: pip install numba"
-        ) from error
+        fact = f"cpu: {op!r} needs Numba. Install it with: pip install numba"
+        raise errors.BackendUnavailable(fact) from error
     try:
         return _registered(numba, op, domain, result)[domain.name]
     except Exception as error:  # of Numba, or of the function itself
-        raise errors.KernelCompileError(
-            f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
-        ) from error
+        fact = f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
+        raise errors.KernelCompileError(fact) from error
 
 
 def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
@@ -334,7 +329,6 @@ _MODULES = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}  #
 
 @functools.cache
 def typed_operator(op: Operator, domain: DType) -> Any:
-    """Return the typed python-graphblas operator."""
     if op.of_numbers:
         return _compiled(op, domain, op.result(domain))
     module = getattr(gb, _MODULES[type(op)])
@@ -381,9 +375,8 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     if product is result:
         times = typed_operator(multiply, domain)
     elif multiply.positional:
-        raise errors.NotSupported(
-            f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
-        )
+        fact = f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
+        raise errors.NotSupported(fact)
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does
         times = _compiled(multiply, domain, result)
     handle = ffi.new("GrB_Semiring*")

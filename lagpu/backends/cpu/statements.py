@@ -342,7 +342,6 @@ def _without_transpose(A: Box, plan: Plan) -> Plan:
 
 
 def stats_after(A: Box, plan: Plan, before: ProductStats | None) -> ProductStats:
-    """Return the statistics that a product leaves in its result."""
     explored, pulled = plan.edges, plan.direction == "pull"
     ever = pulled
     if before is not None and before.matrix() is A:
@@ -357,9 +356,8 @@ def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> No
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
     if chosen is not None:
         other = "out, or give policy='push' or 'pull'" if has_policies else "and policy= out"
-        raise NotSupported(
-            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. Leave kernel= {other}."
-        )
+        fact = f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. Leave kernel= {other}."
+        raise NotSupported(fact)
 
 
 def element(x: Box, index: tuple[int, ...]) -> Any:

@@ -38,9 +38,7 @@ class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods."""
 
     def __init__(self, name: str, device: Device) -> None:
-        self.name = name
-        self.device = device
-        self.runtime = Runtime(device)
+        self.name, self.device, self.runtime = name, device, Runtime(device)
         self.capabilities = Capabilities(
             fuses=True,
             kernels=tuple(strategies.STRATEGIES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,21 +25,6 @@ _HEAD, _COUNT, _LOST = constant("kLogHead"), constant("kLogCount"), constant("kL
 _FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "frontier_edges", "other", "ns")
 RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64, 3)])
 _WORDS = RECORD.itemsize // 8
-
-
-class DeviceLoop(ops.FusedLoop, Protocol):
-    """A `FusedLoop` of this backend."""
-
-    @property
-    def keeps_log(self) -> bool:
-        """Whether its kernel writes records; else the loop is timed as a whole."""
-
-    @property
-    def statements(self) -> ops.Statements:
-        """The loop's body."""
-
-    def run(self, log: LoopLog | None = None) -> None:
-        """See `FusedLoop`; `log` is None unless the loop is traced and keeps one."""
 
 
 class LoopLog:
@@ -124,10 +109,8 @@ def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[Loo
     why = "one kernel for all levels, which keeps no log"
     timed = Measured(kernel_ms, None, kernel="fused", reason=why)
     untimed = Measured(0.0, None, kernel="fused", reason=f"{why}; timed with the product")
-    return [
-        LoopRow(k, None, None, None, timed if is_product else untimed)
-        for k, is_product in enumerate(are_products)
-    ]
+    measured = (timed if is_product else untimed for is_product in are_products)
+    return [LoopRow(k, None, None, None, of) for k, of in enumerate(measured)]
 
 
 _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
@@ -483,7 +466,15 @@ class GpuMeter:
     def run_loop(self, plan: Callable[[], ops.Planned]) -> tuple[ops.Planned, LoopMeasured | None]:
         """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
         now = Work()
-        loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
+
+        def plan_and_run() -> Any:
+            made: Any = plan()  # a `KernelLoop`, unless it is rejected
+            if not isinstance(made, ops.Rejection):
+                self._observer.timed = not made.keeps_log
+                made.run(*([self.log()] if made.keeps_log else []))
+            return made
+
+        loop, host_ms = self._observed(now, plan_and_run, timed=False)
         if isinstance(loop, ops.Rejection):
             return loop, None
         rows = None if self._log is None else self._log.take_rows()
@@ -494,18 +485,7 @@ class GpuMeter:
             return loop, None
         return loop, LoopMeasured(rows, lambda: now.measured(host_ms))
 
-    def _plan_and_run(self, plan: Callable[[], ops.Planned]) -> DeviceLoop | ops.Rejection:
-        loop = cast("DeviceLoop | ops.Rejection", plan())
-        if not isinstance(loop, ops.Rejection):
-            self._observer.timed = not loop.keeps_log
-            if loop.keeps_log:
-                loop.run(self.log())
-            else:
-                loop.run()
-        return loop
-
     def log(self) -> LoopLog:
-        """Return where the device's loops write records; made at the first call."""
         if self._log is None:
             self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
         return self._log

@@ -137,8 +137,7 @@ class GridMeter:
     """
 
     def __init__(self, pieces: Pieces, count: Callable[[GridHandle], int]) -> None:
-        self._pieces = pieces
-        self._count = count
+        self._pieces, self._count = pieces, count
         own = {id(place): place.meter() for place in pieces.places}
         self._own = list(own.values())
         self._of_piece = [own[id(place)] for place in pieces.places]
@@ -147,8 +146,7 @@ class GridMeter:
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it; other threads' bytes do not count."""
-        engine = self._pieces.engine
-        pieces = self._pieces
+        pieces, engine = self._pieces, self._pieces.engine
         with pieces.lock():
             before, start = engine.sent, time.perf_counter()
             pieces.phases, pieces.since = [], start
@@ -160,11 +158,11 @@ class GridMeter:
                 folds = any(phase.name == "fold" for phase in pieces.phases)
                 pieces.mark("update" if folds else "expansion")
             ms = (time.perf_counter() - start) * 1e3
-            exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
-        if not isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
-            return lambda: _together([part() for part in parts], ms, "")
-        phases = tuple(pieces.phases)
-        return lambda: _together([part() for part in parts], ms, exchanged)._replace(phases=phases)
+            said, phases = "", tuple(pieces.phases)
+            if isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
+                said = f"{engine.size} pieces; {engine.sent - before} bytes sent"
+        of = phases if said else ()
+        return lambda: _together([part() for part in parts], ms, said)._replace(phases=of)
 
     @contextmanager
     def _watched(self) -> Iterator[list[Callable[[], Measured]]]:
@@ -219,7 +217,6 @@ class GridMeter:
         return lambda: _together([part() for part in found], 0.0, "")
 
     def unrecorded(self) -> int:
-        """See `Meter`: the levels for which a device's log had no room."""
         return max(meter.unrecorded() for meter in self._own)
 
 
@@ -291,7 +288,6 @@ class GridBackend:
 
     @property
     def last_product(self) -> Any:
-        """See `Backend`: the choice of the first local piece."""
         return self.pieces.places[0].last_product
 
     # --------------------------------------------------------------------------- statements
@@ -326,8 +322,7 @@ class GridBackend:
             parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
             local = operation._replace(**parts)
         desc = desc._replace(mask=None if desc.mask is None else desc.mask.parts[0])
-        part = statement._replace(out=out.parts[0], desc=desc, operation=local)
-        self.pieces.execute(0, part)
+        self.pieces.execute(0, statement._replace(out=out.parts[0], desc=desc, operation=local))
         out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
 
     def evaluate(self, operation: Operation) -> Any:
@@ -349,9 +344,8 @@ class GridBackend:
             said = first.explain(local[0])
         else:
             left = whole(self.pieces, operation.operand, "mxv")[0]
-            said = first.explain(
-                operation._replace(indices=operation.indices.parts[0], operand=left)
-            )
+            part = operation._replace(indices=operation.indices.parts[0], operand=left)
+            said = first.explain(part)
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
@@ -390,7 +384,6 @@ class GridBackend:
         return GridMeter(self.pieces, self.nvals)
 
     def free_bytes(self) -> int:
-        """See `Backend`: those of the piece with the fewest."""
         own = [place.free_bytes() for place in self.pieces.places]
         return int(min(self.pieces.engine.gather_objects(own)))
 
@@ -442,7 +435,6 @@ class GridBackend:
         return self.pieces.ordered(made)
 
     def _patience(self, handles: Sequence[Any], turns: ops.Until | ops.Levels) -> int | None:
-        """See `Capabilities`: that of the one piece."""
         patience = self.pieces.places[0].capabilities.patience
         if patience is None or not isinstance(turns, ops.Until):
             return None
@@ -450,7 +442,6 @@ class GridBackend:
         return patience([of[id(x)] for x in handles], turns.on(of))
 
     def _clusters(self, A: GridHandle, asked: int | None) -> GridClusters | None:
-        """Return the sub-clusters for the searches of a graph; see `Capabilities`."""
         pieces = self.pieces
         of = pieces.run(
             "clusters",
@@ -535,7 +526,6 @@ class GridBackend:
         return self.pieces.nvals(x)
 
     def form(self, x: GridHandle) -> str:
-        """See `Backend`: the number of pieces, and the form of the first local one."""
         return f"{self.pieces.engine.size} pieces, {self.pieces.places[0].form(x.parts[0])}"
 
     def isequal(self, x: GridHandle, y: GridHandle) -> bool:

@@ -101,7 +101,7 @@ class LocalEngine:
 
     def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
         """Return zeroed memory of each local piece's device that all pieces can address."""
-        own = [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in devices]
+        own = [alone(device, device.shared_zeros, -(-nbytes // 8)) for device in devices]
         where = [device.address(array) for device, array in zip(devices, own, strict=True)]
         return [Window(array, where) for array in own]
 
@@ -113,7 +113,7 @@ class LocalEngine:
         return holds
 
 
-def _alone(device: Device, work: Callable[..., T], *args: Any) -> T:
+def alone(device: Device, work: Callable[..., T], *args: Any) -> T:
     with device.alone():
         return work(*args)
 
@@ -164,8 +164,7 @@ class MpiEngine(LocalEngine):
 
     def __init__(self, processes: Processes, pieces: int = 1, first_device: int = 0) -> None:
         super().__init__(processes.size * pieces)
-        self._processes = processes
-        self._pieces = pieces
+        self._processes, self._pieces = processes, pieces
         self.local: Sequence[int] = range(processes.rank * pieces, (processes.rank + 1) * pieces)
         self.devices: Sequence[int] = range(first_device, first_device + pieces)
         self.beside = processes.beside
@@ -241,9 +240,8 @@ class MpiEngine(LocalEngine):
         self.barrier()
         unused.clear()
         made = [window.own for window in super().windows(nbytes, devices)]
-        texts = self.gather_objects(
-            [_alone(of, of.exported, window) for of, window in zip(devices, made, strict=True)]
-        )
+        each = zip(devices, made, strict=True)
+        texts = self.gather_objects([alone(of, of.exported, window) for of, window in each])
         users: list[weakref.ref[Window]] = []
         ends: list[Callable[[], Any]] = []
         self._windows.append((users, made, ends))
@@ -254,7 +252,7 @@ class MpiEngine(LocalEngine):
                 if p in self.local:
                     addresses.append(device.address(made[p - self.local[0]]))
                     continue
-                address, end = _alone(device, device.imported, text)
+                address, end = alone(device, device.imported, text)
                 addresses.append(address)
                 ends.append(end)
             found.append(Window(own, addresses))
@@ -355,7 +353,7 @@ class NcclEngine(MpiEngine):
         return found
 
     def _send(self, parts: Messages, found: Received) -> None:
-        streams = [_alone(device, getattr, device, "stream") for device in self._of_piece]
+        streams = [alone(device, getattr, device, "stream") for device in self._of_piece]
 
         def begin() -> None:  # a group is of one thread
             self._nccl.groupStart()
@@ -372,7 +370,7 @@ class NcclEngine(MpiEngine):
         try:
             with uninterrupted():  # both waits have an end
                 _within(PATIENCE, begin, "in an exchange")
-                self._wait([_alone(device, device.mark) for device in self._of_piece])
+                self._wait([alone(device, device.mark) for device in self._of_piece])
         except BaseException:
             self._end("abort")
             raise

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
-from lagpu.backends.grid.comm import Arrays, Messages, Received
+from lagpu.backends.grid.comm import Arrays, Messages, Received, alone
 from lagpu.backends.grid.partition import BITS, GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Pieces,
@@ -46,10 +46,9 @@ _COLLECTED = 40  # bytes of an entry without its values, as it is received, sort
 # -------------- Messages on the host: a set of positions, and their values, or the one value of all
 def packed(vertices: Array, size: int, form: str = "shorter") -> Array:
     """Return a set of positions as a message: a list of u32 or u64, or bytes of a bitmap."""
-    number = _number(size)
     end = int(vertices.max()) + 1 if len(vertices) else 0
     if form == "list" or (form == "shorter" and length(len(vertices), size) < -(-end // 8)):
-        return np.sort(vertices).astype(number)
+        return np.sort(vertices).astype(_number(size))
     there = np.zeros(end, bool)
     there[vertices] = True
     return np.packbits(there, bitorder="little")
@@ -388,17 +387,12 @@ def collected(
             # nothing to send
             return _numbers(pieces, parts, need)
     each = 1 if len(x.shape) == 1 else bitmap.stride(x.shape[0])
-    own = []
-    for v in parts:
-        with v.device.alone():
-            own.append(_part_of(v, block * each))
+    own = [alone(v.device, _part_of, v, block * each) for v in parts]
     headers = _headers(pieces, own, len(parts) == len(x.parts), x.dtype)
     if headers is None:
         return None
-    given = [
-        dict.fromkeys(need.group(p), message.arrays)
-        for p, message in zip(pieces.engine.local, own, strict=True)
-    ]
+    sent = zip(pieces.engine.local, own, strict=True)
+    given = [dict.fromkeys(need.group(p), message.arrays) for p, message in sent]
     received = exchanged(pieces, given, need, on_devices=True)
     found: list[Handle] = []
     for k, p, _ in pieces:

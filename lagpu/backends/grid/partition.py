@@ -80,11 +80,9 @@ class Ranks:
         return cls(np.argsort(-degrees, kind="stable"))
 
     def number(self, indices: Any) -> Any:
-        """Return the new number of each index."""
         return _looked_up(self.numbers, indices)
 
     def index(self, numbers: Any) -> Any:
-        """Return the index that has each new number."""
         return _looked_up(self.indices, numbers)
 
     def on(self, device: Any) -> Ranks:
@@ -152,7 +150,6 @@ class Partition:
         return indices if self.new is None else self.new.number(indices)
 
     def count(self, piece: int) -> int:
-        """Return the number of indices that a piece has."""
         blocks, rest = divmod(self.size, self.block)
         whole = len(range(piece, blocks, self.pieces)) * self.block
         return whole + (rest if blocks % self.pieces == piece else 0)

@@ -160,7 +160,6 @@ class Pieces:
         return self._locked[0].lock if len(self._locked) == 1 else self._locks
 
     def layout(self, shape: Shape) -> Layout:
-        """Return the ownership of an object of this shape."""
         new: tuple[Shuffle | Ranks | None, ...] | None = None
         if self.order == "random":
             new = tuple(map(Shuffle, shape))
@@ -220,7 +219,6 @@ class Pieces:
 
     # ---- objects
     def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
-        """Return the handle of a vector or matrix of these parts."""
         made = GridHandle(parts, dtype, shape)
         self._made += 1
         made.number = self.engine.turn << partition.MADE_BITS | self._made
@@ -230,8 +228,7 @@ class Pieces:
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
         by = self.layout(shape)
-        parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
-        return self.handle(parts, dtype, shape)
+        return self.handle([empty(place, dtype, by.shape(p)) for _, p, place in self], dtype, shape)
 
     def vector_of(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """Return the vector of entries that every process has; each piece takes its own."""
@@ -318,10 +315,8 @@ class Pieces:
 
     def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
         """Send each row of the lists to the piece in `owners`; return what local pieces receive."""
-        parts = [
-            dict(enumerate(cut(lists, owner, self.engine.size)))
-            for lists, owner in zip(given, owners, strict=True)
-        ]
+        each = zip(given, owners, strict=True)
+        parts = [dict(enumerate(cut(lists, owner, self.engine.size))) for lists, owner in each]
         return [joined([*lists.values()]) for lists in self.engine.exchange(parts)]
 
     def sent(
@@ -372,7 +367,6 @@ class Pieces:
 
 # ---- entries of one place
 def empty(place: Backend, dtype: DType, shape: Shape) -> Handle:
-    """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
         return place.vector(dtype, shape[0])
     return place.matrix(dtype, cast(tuple[int, int], shape))
@@ -409,7 +403,6 @@ def column_offsets(columns: Array, count: int) -> Array:
 
 
 def joined(lists: Sequence[Entries]) -> Entries:
-    """Return the entries of several lists as one, in their order."""
     return tuple(map(np.concatenate, zip(*lists, strict=True)))
 
 
@@ -646,9 +639,8 @@ class GridClusters:
         if size <= self._here:
             chosen = range(k, self.count, len(self.numbers))
         new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" and size > 1 else None
-        by = partition.layout(A.shape, (size, 1), new)
         with pieces.lock():
-            own = copied(pieces, A, by, chosen)
+            own = copied(pieces, A, partition.layout(A.shape, (size, 1), new), chosen)
         shape = (A.shape[0], A.shape[1])
         symmetric = A.symmetric or None
         place, first = self.backends[k], self.numbers[k] * size
@@ -723,8 +715,7 @@ def copied(
             where = columns.position(j).astype(kind), i.astype(kind)
             of_owner = dict(enumerate(cut(where, columns.owner(j), by.pieces)))
             given.append({c * by.pieces + q: of_owner[q] for c in clusters for q in of_owner})
-        received = zip(pieces.engine.local, pieces.engine.exchange(given), strict=True)
-        for p, messages in received:
+        for p, messages in zip(pieces.engine.local, pieces.engine.exchange(given), strict=True):
             lists.get(p, []).extend(messages.values())
     return {p: _by_column(lists.pop(p), by.shape(p % by.pieces)) for p in here}
 
@@ -733,9 +724,8 @@ def _by_column(lists: list[Arrays], shape: Shape) -> tuple[Array, Array]:
     """Return (col_ptr, row_idx) of lists of columns and rows, which are emptied."""
     cols, rows = joined(lists)
     lists.clear()
-    found = sp.coo_array(
-        (np.ones(len(rows), np.int8), (rows, cols)), shape=cast(Any, shape)
-    ).tocsc()
+    ones = np.ones(len(rows), np.int8)
+    found = sp.coo_array((ones, (rows, cols)), shape=cast(Any, shape)).tocsc()
     found.sort_indices()
     return found.indptr.astype(np.int64), found.indices
 
@@ -752,7 +742,6 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
 
 
 def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> DeviceArray:
-    """Return the columns of a piece's part, on a device."""
     by = pieces.layout(A.shape).on(device).dims[1]
     return by.index(piece, device.xp.arange(by.count(piece)))
 
@@ -801,22 +790,18 @@ def on_one_device(
         for part, own, ptr in zip(parts, columns, offsets, strict=True):
             ahead = col_ptr[own] - ptr[:-1]  # from an entry's place in the part to that in the copy
             for begin in range(0, part.nvals, _BLOCK):
-                end = min(begin + _BLOCK, part.nvals)
-                at = xp.arange(begin, end)
+                of = slice(begin, min(begin + _BLOCK, part.nvals))
+                at = xp.arange(of.start, of.stop)
                 at += ahead[xp.searchsorted(ptr, at, side="right") - 1]
-                row_idx[at] = device.fetched(part.row_idx[begin:end], part.device)
-                if values is not None:
-                    stored = part.values
-                    values[at] = (
-                        part.number
-                        if stored is None
-                        else device.fetched(stored[begin:end], part.device)
-                    )
+                row_idx[at] = device.fetched(part.row_idx[of], part.device)
+                if values is not None and part.values is not None:
+                    values[at] = device.fetched(part.values[of], part.device)
+                elif values is not None:
+                    values[at] = part.number
         dtype, number = (BOOL, np.True_) if pattern else (A.dtype, A.dtype.zero)
         if iso and not pattern and numbers:
             number = A.dtype.numpy.type(*numbers)
-        made = CscMatrix(
-            device, dtype, (m, n), col_ptr, row_idx, values, number if values is None else None
-        )
+        only = number if values is None else None
+        made = CscMatrix(device, dtype, (m, n), col_ptr, row_idx, values, only)
         made.symmetric = A.symmetric or None
     return MatrixHandle(made)

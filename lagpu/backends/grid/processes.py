@@ -461,9 +461,8 @@ class Processes:
         going = [r for r, place in enumerate(places) if place[2].decode() != _END]
         self._speaker = min(going, default=0)
         self._diverged = True
-        self._over = self._reported(
-            other, "", f"grid: {', '.join(where)}. Run the same statements on every process."
-        )
+        fact = f"grid: {', '.join(where)}. Run the same statements on every process."
+        self._over = self._reported(other, "", fact)
         raise self._over
 
     def _compare_arguments(self, checksums: Any) -> NoReturn:
@@ -520,9 +519,8 @@ class Processes:
             state = _ENDED_TOO if _is_reported(error) else _ENDED
             self.begin("an error")
             # Another thread waits: this one must be able to give up.
-            waiter = threading.Thread(
-                target=self._synchronize_last, args=(_text(error), state), daemon=True
-            )
+            given = _text(error), state
+            waiter = threading.Thread(target=self._synchronize_last, args=given, daemon=True)
             waiter.start()
             waiter.join(self._patience)
             self._unreachable |= waiter.is_alive()

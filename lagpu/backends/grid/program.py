@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring
+from lagpu.backends import match
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
@@ -19,18 +20,11 @@ from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
 from lagpu.backends.grid.search import num_slots, renumbered, slots_of
-from lagpu.backends.match import (
-    SweepBody,
-    distinct,
-    holds,
-    match_relaxation,
-    match_search,
-    match_sweep,
-)
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
@@ -107,7 +101,7 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
 # ---- Relaxations: nearest vertices first, as by `delta_stepping`; fewer edges are relaxed twice.
 def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgram | None:
     """Return the program of a relaxation over ``min_plus``, or None if the body is none."""
-    found: Any = match_relaxation(body, until.empty)
+    found: Any = match.match_relaxation(body, until.empty)
     if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
         return None
     A, f, d, worse, product, _ = found
@@ -161,10 +155,8 @@ class GridLevels:
 
     def cut(self, d: int) -> GridHandle:
         made = self._pieces.empty(BOOL, self.vector.shape)
-        made.parts = [
-            level.cut(d) if d <= level.deepest else part
-            for level, part in zip(self.parts, made.parts, strict=True)
-        ]
+        each = zip(self.parts, made.parts, strict=True)
+        made.parts = [level.cut(d) if d <= level.deepest else part for level, part in each]
         return made
 
 
@@ -189,7 +181,6 @@ class GridProgram:
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: the new parts."""
         return sum(part.bytes_to_write for x in self._written for part in x.parts)
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
@@ -223,27 +214,18 @@ class GridProgram:
     ) -> Part:  # fmt: skip
         return PieceProgram(local, until, len(self._pieces.places), shared, sizes)
 
-    def _run(
-        self,
-        programs: Sequence[PieceProgram | PieceSweep],
-        tables: Sequence[Any],
-        sizes: Sequence[int],
-    ) -> None:
+    def _run(self, programs: Sequence[Part], tables: Sequence[Any], sizes: Sequence[int]) -> None:
         pieces = self._pieces
-        written = []
-        for program, (_, _, place) in zip(programs, pieces, strict=True):
-            with place.device.alone():
-                written.append(program.write())
+        written = [alone(program.device, program.write) for program in programs]
         blocks = min(fit for fit, _, _ in written)
         _, ghosts, sums = written[0]
         peers = self._window(8 * (ghosts + sums * blocks))
         if not peers.ready:
             peers.clear()
         launches = []
-        for program, (k, p, place) in zip(programs, pieces, strict=True):
-            with place.device.alone():
-                own = {size: of[k] for size, of in zip(sizes, tables, strict=True)}
-                launches.append(program.start(p, peers, blocks, Tables(own, ghosts)))
+        for program, (k, p, _) in zip(programs, pieces, strict=True):
+            own = Tables({size: of[k] for size, of in zip(sizes, tables, strict=True)}, ghosts)
+            launches.append(alone(program.device, program.start, p, peers, blocks, own))
         with heard(*[place.device.stop[1] for place in pieces.places]):
             peers.run(launches)
 
@@ -251,7 +233,7 @@ class GridProgram:
         """Have the handles take the parts that the kernels have written."""
         pieces, new = self._pieces, []
         for x, *parts in zip(self._written, *made, strict=True):
-            if holds(self._own, x):
+            if match.holds(self._own, x):
                 continue
             if x.size in self._held:
                 found = pieces.places[0].vector_to_coo(parts[0])
@@ -278,8 +260,7 @@ class GridProgram:
         (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
         if not has_tables:
             return list(A.parts)
-        found = []
-        slot_of: Any = slots_of(pieces.partition(A.shape[0])).of_vertex
+        found, slot_of = [], cast(Any, slots_of(pieces.partition(A.shape[0])).of_vertex)
         for k, _, place in pieces:
             with place.device.alone():
                 found.append(MatrixHandle(renumbered(A.parts[k].csc(), slot_of, slots)))
@@ -328,8 +309,8 @@ class GridSweep(GridProgram):
         found = self._body(k, [ops.moved(s, parts) for s in self.statements])
         return found.why if isinstance(found, Rejection) else ""
 
-    def _body(self, k: int, local: ops.Statements) -> SweepBody | Rejection:
-        return match_sweep(local, *(mask.parts[k] for mask in self._own))
+    def _body(self, k: int, local: ops.Statements) -> match.SweepBody | Rejection:
+        return match.match_sweep(local, *(mask.parts[k] for mask in self._own))
 
     def _part(
         self, k: int, local: ops.Statements, until: Until,
@@ -337,9 +318,8 @@ class GridSweep(GridProgram):
     ) -> PieceSweep:  # fmt: skip
         body, masks, levels = self._body(k, local), [x.parts[k] for x in self._own], self._levels
         assert not isinstance(body, Rejection)
-        return PieceSweep(
-            body, masks, levels.parts[k], levels.deepest, len(self._pieces.places), shared[0]
-        )
+        count = len(self._pieces.places)
+        return PieceSweep(body, masks, levels.parts[k], levels.deepest, count, shared[0])
 
 
 def _vectors_of(
@@ -347,10 +327,10 @@ def _vectors_of(
 ) -> tuple[list[GridHandle], list[GridHandle]]:
     """Return the vectors that a loop writes or watches, and all that it names."""
     watched = [x for x in until[:2] if x is not None]
-    written = distinct([*(s.out for s in statements if not s.writes_scalar), *watched])
+    written = match.distinct([*(s.out for s in statements if not s.writes_scalar), *watched])
     read = (x for s in statements for x in (*operands_of(s.operation), s.desc.mask))
     vectors = [x for x in read if isinstance(x, GridHandle) and not _is_matrix(x)]
-    return written, distinct([*written, *vectors])
+    return written, match.distinct([*written, *vectors])
 
 
 def _size(x: Any) -> int:
@@ -373,9 +353,9 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
         return None if isinstance(loop.inner, Rejection) else loop
     if until.empty is None or _is_matrix(until.empty):
         return None
-    found: Any = match_search(body, until.empty)
+    found: Any = match.match_search(body, until.empty)
     if relaxes := isinstance(found, Rejection):
-        found = match_relaxation(body, until.empty)
+        found = match.match_relaxation(body, until.empty)
     A: Any = None if isinstance(found, Rejection) else found.A
     if A is None or A.shape[0] <= _LARGE or not may_gather(pieces, A):
         return None

@@ -58,7 +58,6 @@ class Slots(NamedTuple):
         return posts_words(pieces) + self.words + pieces * self.room + values
 
     def buffers(self, window: Array, pieces: int) -> tuple[Array, Array]:
-        """Return the two buffers of words in a window."""
         first, each = posts_words(pieces), self.words // 2
         both = window[first : first + 2 * each].view(np.uint32)
         return both[: self.words], both[self.words :]
@@ -233,9 +232,8 @@ class PieceSpace:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, had = search_grid.outputs_of(targets, log)
-        saved = search_grid.save_values(
-            [] if times is None else body.overwrites(kind.sums), targets, blank
-        )
+        overwritten = [] if times is None else body.overwrites(kind.sums)
+        saved = search_grid.save_values(overwritten, targets, blank)
         logs = search_grid.logs_of(log, blank, len(targets))
         key = kind, tuple(logs.items())
         if key not in self._launches:
@@ -398,9 +396,8 @@ def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> Cs
 def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
-    unordered = CscMatrix(
-        device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
-    )
+    shape = slots, part.shape[1]
+    unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
     by_rows = transpose(unordered, *what, rows_rise=False)
     del rows, unordered
     made = transpose(by_rows, *what)
@@ -619,7 +616,6 @@ class GridLoop:
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: the new parts."""
         written = [self._body.frontier, *(a.target for a in self._body.assignments)]
         return sum(part.bytes_to_write for x in written for part in x.parts)
 
@@ -661,10 +657,8 @@ class GridLoop:
             settle(result)
         if logs:
             self.rows = self._rows_of(body, space, kind, [had for *_, had, _ in started], logs)
-        new = [
-            (x, GridHandle(parts, x.dtype, x.shape))
-            for x, *parts in zip([body.frontier, *written], *made, strict=True)
-        ]
+        each = zip([body.frontier, *written], *made, strict=True)
+        new = [(x, GridHandle(parts, x.dtype, x.shape)) for x, *parts in each]
         peers.ready = False  # until every process has come to its end
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
@@ -740,9 +734,8 @@ class GridLoop:
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
         rows = profile.SearchRows(self.statements, total, why, traffic)
-        return lambda: _rows_of_pieces(
-            rows, [read() for read in records], had, kind, self._pieces.grid
-        )
+        grid = self._pieces.grid
+        return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind, grid)
 
 
 def _blank(x: VectorStore) -> VectorStore:

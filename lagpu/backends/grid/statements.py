@@ -170,16 +170,13 @@ def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
 # ---- Element-wise operations: each piece by itself; operators of indices see the global ones
 def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
-    left, right = (
-        pieces.transpose(x) if transposed else x
-        for x, transposed in zip((op.left, op.right), op.transposed, strict=True)
-    )
+    each = zip((op.left, op.right), op.transposed, strict=True)
+    left, right = (pieces.transpose(x) if transposed else x for x, transposed in each)
     straight = op._replace(transposed=(False, False))
     return [straight._replace(left=left.parts[k], right=right.parts[k]) for k, _, _place in pieces]
 
 
 def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[Operation]:
-    """Apply a function to each part, or select entries of each part."""
     x: GridHandle = op.operand
     if not reads_indices(op):
         return [op._replace(operand=part) for part in x.parts]
@@ -224,9 +221,9 @@ def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
     for k, p, place in pieces:
         mine, shape = _own(by, lists, p)
         *numbers, values = received[k]
+        each = zip(mine, numbers, by.dims, strict=True)
         local = [
-            dim.position(number) if of is None else np.searchsorted(of[0], number)
-            for of, number, dim in zip(mine, numbers, by.dims, strict=True)
+            dim.position(n) if of is None else np.searchsorted(of[0], n) for of, n, dim in each
         ]
         part = from_entries(place, (*local, values), x.dtype, shape)
         operations.append(ops.Assign(part, _positions(mine)))
@@ -256,10 +253,8 @@ def extract(pieces: Pieces, op: ops.Extract, s: Statement) -> list[Operation]:
         found = computed(place, ops.Extract(x.parts[k], _positions(mine)), x.dtype, shape)
         *where, values = entries_of(place, found, len(shape))
         # Indices of the result are the places in the index lists.
-        numbers = [
-            dim.index(part, at) if of is None else of[0][at]
-            for of, at, dim, part in zip(mine, where, by.dims, by.parts(p), strict=True)
-        ]
+        each = zip(mine, where, by.dims, by.parts(p), strict=True)
+        numbers = [dim.index(q, at) if of is None else of[0][at] for of, at, dim, q in each]
         given.append((*numbers, values))
     return _assigned(pieces, given, s)
 
@@ -285,10 +280,8 @@ def extract_column(pieces: Pieces, op: ops.ExtractColumn, s: Statement) -> list[
 
 def _in_place(lists: Lists, one: Layout, other: Layout) -> bool:
     """Whether the entries of each piece stay there: dimensions with a list have one owner."""
-    return all(
-        a == b if of is None else a.whole and b.whole
-        for of, a, b in zip(lists, one.dims, other.dims, strict=True)
-    )
+    each = zip(lists, one.dims, other.dims, strict=True)
+    return all(a == b if of is None else a.whole and b.whole for of, a, b in each)
 
 
 def _own(
@@ -329,9 +322,8 @@ def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operat
 def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
     x: GridHandle = op.operand
     dtype = op.monoid.types(x.dtype)[1]
-    values = _known(
-        pieces, [place.evaluate(ops.Reduce(x.parts[k], op.monoid)) for k, _, place in pieces], dtype
-    )
+    found = [place.evaluate(ops.Reduce(x.parts[k], op.monoid)) for k, _, place in pieces]
+    values = _known(pieces, found, dtype)
     if not len(values):
         return None
     if op.monoid.op.of_numbers:

@@ -175,9 +175,8 @@ def explore(
         raise InvalidValue("explore: an option has no value. Write source=range(7), or similar.")
     count = math.prod(map(len, values.values()))
     if count > COMBINATIONS:
-        raise LimitExceeded(
-            f"explore: {count:,} combinations > {COMBINATIONS}. Give fewer values of an option."
-        )
+        fact = f"explore: {count:,} combinations > {COMBINATIONS}. Give fewer values of an option."
+        raise LimitExceeded(fact)
     runs = {}
     for labels in product(*values.values()):
         given = {name: values[name][label] for name, label in zip(values, labels, strict=True)}

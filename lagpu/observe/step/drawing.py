@@ -262,7 +262,6 @@ class _Drawing:
         canvas.grow_to(right + (2.5 * c + 2 * _GAP if layout.above else 0), 0)
 
     def svg(self) -> str:
-        """Draw all objects from top to bottom."""
         step, layout, c = self.step, self.layout, self.c
         self._matrix()
         y = self.top + layout.nrows * c + _GAP + 4
@@ -356,14 +355,12 @@ class _Drawing:
         grid.frame(self.canvas)
 
     def _mask(self, grid: Cells, tall: float = 1) -> None:
-        """Draw which positions the mask keeps."""
         assert self.step.kept is not None
         for k, kept in enumerate(self.step.kept.tolist()):
             grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), look.KEPT if kept else look.OUT)
         grid.draw(self.canvas, tall=tall)
 
     def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
-        """Draw the cells of a vector in a row, or in a column."""
         shape = (state.size, 1) if upright else (1, state.size)
         grid = self._cells("vector", *shape, left, top)
         grid.fill((k, 0, x) if upright else (0, k, x) for k, x in state.to_dict().items())

@@ -76,9 +76,8 @@ def _cache(backend: str) -> Iterator[Path]:
     try:
         yield files.folder(folder)
     except files.NotPrivate as error:
-        raise BackendUnavailable(
-            f"{what}: {error}. Its content is run: {error.remedy}, {_ELSEWHERE}"
-        ) from error
+        fact = f"{what}: {error}. Its content is run: {error.remedy}, {_ELSEWHERE}"
+        raise BackendUnavailable(fact) from error
     except OSError as error:
         raise BackendUnavailable(
             f"{what}: {error.filename or folder}: {error.strerror or error}. "
@@ -288,9 +287,8 @@ def compiled(
             module: bytes = nvrtc.getCUBIN(program) if is_known else nvrtc.getPTX(program)
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
-            raise KernelCompileError(
-                f"{kernel!r}: does not compile. The log says:\n{log}"
-            ) from error
+            fact = f"{kernel!r}: does not compile. The log says:\n{log}"
+            raise KernelCompileError(fact) from error
         finally:
             nvrtc.destroyProgram(program)
         return module

@@ -113,10 +113,8 @@ class Packed:
         codes, split = [SLOT[slot[1] or slot[2]] for slot in slots], len(names) - len(fixed)
         buffer: Any = np.zeros(max(1, len(names)), np.uint64)
         self.buffer = buffer
-        known = [
-            0 if x is None else x.data.ptr if slot[1] else x
-            for x, slot in zip(fixed, slots[split:], strict=True)
-        ]
+        given = zip(fixed, slots[split:], strict=True)
+        known = [0 if x is None else x.data.ptr if slot[1] else x for x, slot in given]
 
         def packing(first: int, end: int) -> Callable[..., None]:
             packs = struct.Struct("<" + "".join(codes[first:end]))
@@ -349,9 +347,8 @@ class CudaDevice(Device):
         if key not in self._apart:
             numbers, share = [d.number for d in devices], min(d.share for d in devices)
             own = [device.identity for device in devices]
-            self._apart[key] = why_apart(self.xp, numbers, share) or next(
-                filter(None, (why_no_link(self.xp, x, y) for x in own for y in others)), ""
-            )
+            links = (why_no_link(self.xp, x, y) for x in own for y in others)
+            self._apart[key] = why_apart(self.xp, numbers, share) or next(filter(None, links), "")
         return self._apart[key]
 
     def address(self, array: Any) -> int:
@@ -376,8 +373,7 @@ class CudaDevice(Device):
         return made
 
     def exported(self, window: Any) -> str:
-        handle: bytes = self.xp.cuda.runtime.ipcGetMemHandle(window.data.ptr)
-        return handle.hex()
+        return self.xp.cuda.runtime.ipcGetMemHandle(window.data.ptr).hex()
 
     def imported(self, text: str) -> tuple[int, Callable[[], object]]:
         runtime = self.xp.cuda.runtime

@@ -554,9 +554,8 @@ def format_bytes(nbytes: int) -> str:
 def check_shape(kernel: Kernel, block: int, shared: int = 0, most: int = 0) -> None:
     """Check a launch: blocks of whole warps with at most 1024 threads, and its shared memory."""
     if block % 32 or not 32 <= block <= 1024:
-        raise KernelLaunchError(
-            f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
-        )
+        fact = f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
+        raise KernelLaunchError(fact)
     if not 0 <= shared <= most:
         raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
 
@@ -575,9 +574,8 @@ def in_order(kernel: Kernel, args: tuple[Any, ...], named: dict[str, Any]) -> tu
 def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) -> KernelLaunchError:
     facts = (("unexpected", unknown), ("missing", missing))
     said = "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in facts if names)
-    return KernelLaunchError(
-        f"{kernel.name}: arguments {said}. It takes ({', '.join(map(str, kernel.params))})."
-    )
+    takes = ", ".join(map(str, kernel.params))
+    return KernelLaunchError(f"{kernel.name}: arguments {said}. It takes ({takes}).")
 
 
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:

@@ -62,9 +62,8 @@ class SimDevice(Device):
         self.blocks = blocks
         self.cluster_blocks = min(blocks, _CLUSTER)
         self.preempt = preempt
-        self.flags = (
-            tuple(os.environ.get("LAGPU_SIM_FLAGS", "").split()) if flags is None else flags
-        )
+        further = os.environ.get("LAGPU_SIM_FLAGS", "").split()
+        self.flags = tuple(further) if flags is None else flags
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
         self._limit: int | None = None
@@ -184,9 +183,8 @@ class SimDevice(Device):
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
-            "SC_PAGE_SIZE"
-        )
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     @contextmanager
     def limited(self, nbytes: int) -> Iterator[None]:
@@ -225,9 +223,8 @@ def _seed() -> int:
     try:
         return int(given)
     except ValueError as error:
-        raise InvalidValue(
-            f"sim: LAGPU_SIM_SEED {given!r} is not a whole number. Leave it out for 0."
-        ) from error
+        fact = f"sim: LAGPU_SIM_SEED {given!r} is not a whole number. Leave it out for 0."
+        raise InvalidValue(fact) from error
 
 
 @functools.cache
@@ -274,9 +271,8 @@ def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
             slots[index : index + 1].view(value.dtype)[0] = value
         elif value is not None:
             if not param.const and not value.flags.writeable:
-                raise KernelLaunchError(
-                    f"{kernel.name}: parameter {param.name!r} ({param}): the array is read-only."
-                )
+                fact = f"{kernel.name}: parameter {param.name!r} ({param}): the array is read-only."
+                raise KernelLaunchError(fact)
             slots[index] = value.__array_interface__["data"][0]
     return slots
 
@@ -303,14 +299,12 @@ def compiler() -> tuple[tuple[str, ...], str]:
     try:
         words = shlex.split(wanted)
     except ValueError as error:
-        raise BackendUnavailable(
-            f"sim: CXX={wanted!r}: {error}. Write it as in a shell."
-        ) from error
+        said = f"sim: CXX={wanted!r}: {error}. Write it as in a shell."
+        raise BackendUnavailable(said) from error
     path = shutil.which(words[0]) if words else None
     if path is None:
-        raise BackendUnavailable(
-            f"sim: no C++ compiler {wanted!r}. Install one, such as `apt install g++`."
-        )
+        said = f"sim: no C++ compiler {wanted!r}. Install one, such as `apt install g++`."
+        raise BackendUnavailable(said)
     command = (path, *words[1:])
     refused = f"sim: the C++ compiler {wanted!r} does not report its version"
     try:
@@ -345,13 +339,11 @@ def _build(command: list[str], source: str, what: str, folder: str) -> bytes:
     try:
         done = children.run(words, source, seconds=_COMPILE_SECONDS, folder=folder)
     except TimeoutError as error:
-        raise KernelCompileError(
-            f"{what}: the compiler has not ended after {_COMPILE_SECONDS} s. {_ANOTHER}"
-        ) from error
+        fact = f"{what}: the compiler has not ended after {_COMPILE_SECONDS} s. {_ANOTHER}"
+        raise KernelCompileError(fact) from error
     except OSError as error:
-        raise BackendUnavailable(
-            f"{what}: the compiler cannot be started: {error.strerror or error}. {_ANOTHER}"
-        ) from error
+        fact = f"{what}: the compiler cannot be started: {error.strerror or error}. {_ANOTHER}"
+        raise BackendUnavailable(fact) from error
     if done.code:
         raise KernelCompileError(f"{what}: does not compile. The log says:\n{done.err}")
     if not built.is_file():

@@ -32,7 +32,7 @@ def lasts(n: int, nvals: int, limits: Limits) -> bool:
 
 
 class KernelLoop(abc.ABC):
-    """A loop that one kernel runs; see `DeviceLoop`.
+    """A loop that one kernel runs; see `FusedLoop`.
 
     An interrupt (Ctrl-C) may come between any two lines of Python. After the launch of the loop's
     kernel there is no way back, so what is left to do is done before the interrupt goes on. While
@@ -41,7 +41,7 @@ class KernelLoop(abc.ABC):
 
     name: str
     why: str
-    keeps_log = False
+    keeps_log = False  #: Whether its kernel writes records; else the loop is timed as a whole.
     statements: Statements
     device: Device
     written: Sequence[VectorStore]  #: In place.
@@ -54,7 +54,6 @@ class KernelLoop(abc.ABC):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: what is written."""
         return sum(x.bytes_to_write for x in self.written)
 
     def _outputs(self) -> Sequence[VectorStore]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.fused.program import run
 from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search, relaxation, search_again
@@ -12,14 +13,13 @@ from lagpu.backends.gpu.fused.search_many import per_source_search, search_witho
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
 from lagpu.backends.match import VALUE, SearchBody, match_search
 from lagpu.operations import Multiply, RecordedBody, Rejection, Statements, Turns, Until, once
 
 
-def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop | Rejection:
+def plan_loop(counters: Counters, body: Statements, turns: Turns) -> KernelLoop | Rejection:
     """Return the kernel of a loop, one for searches or a generated one; see `Backend.plan_loop`."""
     if not isinstance(turns, Until):
         if isinstance(turns.levels, BitmapLevels):
@@ -54,8 +54,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> DeviceLoop 
     relaxed = relaxation(body, turns)
     if not isinstance(relaxed, Rejection):
         return relaxed
-    why = relaxed.why or why
-    return run.generated_loop(body, turns, why)
+    return run.generated_loop(body, turns, relaxed.why or why)
 
 
 def _writes_matrices(body: Statements) -> bool:
@@ -90,7 +89,7 @@ def named_policy(body: Statements) -> str | None:
     return next((p.policy for p in products if p.policy is not None), None)
 
 
-def _search_by_policy(body: Statements, until: Until, text: str) -> DeviceLoop | Rejection:
+def _search_by_policy(body: Statements, until: Until, text: str) -> KernelLoop | Rejection:
     """Return the search with the directions of a policy, or why it runs statement by statement."""
     name, given = policy_of(text)
     rule = SEARCH_RULES.get(name, tuple)  # of `auto`, which takes nothing
@@ -116,7 +115,7 @@ def without_policy(s: Any) -> Any:
 # ----------------------------------------------------------------------------------- searches
 def _plan_search(
     counters: Counters, statements: Statements, frontier: Any, times: int | None
-) -> DeviceLoop | Rejection:
+) -> KernelLoop | Rejection:
     body = match_search(statements, frontier, True)  # the counter plus a number, too
     if isinstance(body, Rejection):
         return body
@@ -125,12 +124,10 @@ def _plan_search(
         return grid_search(body, times)
     if body.added:
         return Rejection(f"the body assigns the counter plus {body.added}")
-    number = _constant_value(body)
-    carries_values = number is None or any(a.what == VALUE for a in body.assignments)
-    why = _why_no_bitmaps(body)
-    if why:
+    if why := _why_no_bitmaps(body):
         return Rejection(why)
-    if carries_values:
+    number = _constant_value(body)
+    if number is None or any(a.what == VALUE for a in body.assignments):
         return per_source_search(counters, body, times)
     return search_without_values(counters, body, times, number)
 

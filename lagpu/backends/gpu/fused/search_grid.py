@@ -212,9 +212,8 @@ class _Plan:
     def __init__(self, body: SearchBody, times: int | None) -> None:
         self.of = of = body.on_places  # keeps its id from being reused
         #: Of the frontier and the outputs among the handles of a recorded body.
-        self.places = (
-            [x.number for x in (of.frontier, *[a.target for a in of.assignments])] if of else []
-        )
+        written = (of.frontier, *[a.target for a in of.assignments]) if of else ()
+        self.places = [x.number for x in written]
         self.assigns_first, self.added = int(body.assigns_first), body.added
         self.iso = iso = is_one(body)  # whether every product is 1
         self.sums = not iso and body.sums  # whether the products of one level add up
@@ -363,8 +362,7 @@ class GridSearch(KernelLoop):
         forward = self._body.product.transpose or forms[0] is forms[1]
         place = "grid search" if forward else "grid search against the edges"
         place += " by one form" if None in forms else ""
-        space: Workspace | None = A.cache.get(place)
-        return space or A.kept(place, lambda: Workspace(*forms))
+        return A.cache.get(place) or A.kept(place, lambda: Workspace(*forms))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float, float]:
         """Return the rule's constant, alpha, beta, gamma (0: it counts all edges), and delta."""
@@ -590,7 +588,6 @@ class Relaxation(KernelLoop):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: words and values of the numbers."""
         d = self._body.numbers
         return bytes_of(d.size, d.dtype)
 

@@ -81,9 +81,8 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     """Search from the first vertex of most edges; return whether a frontier is left."""
     device, n, form = A.device, A.shape[0], by_inputs(A, product)
     by_length = device.order_of(workspaces.lengths_of(device, form.col_ptr, -1))
-    source = int(device.read(by_length[:1]))
     f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
-    f.set_single(source, np.True_)
+    f.set_single(int(device.read(by_length[:1])), np.True_)
     domain, result = semiring.any_pair.types(BOOL, A.dtype)
     product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
     levels_only = SearchBody(A, f, levels, product, (Assignment(levels, match.DEPTH),), True, ())
@@ -342,10 +341,8 @@ class BitParallelSearch(ManySources):
         if w.dtype not in space.launches:
             run, words = kernel("bitmap/expand.cu", "bitmap_expand", X=w.dtype.ctype), len(w.words)
             self.device.load(run)  # nothing may fail after the search
-            visited = space.shared["visited"]
-            space.launches[w.dtype] = self.device.prepare(
-                run, words, nwords=words, assigned=visited
-            )
+            given = {"nwords": words, "assigned": space.shared["visited"]}
+            space.launches[w.dtype] = self.device.prepare(run, words, **given)
         launch = space.launches[w.dtype]
 
         def expand() -> None:

@@ -226,9 +226,7 @@ class VectorSweep(FusedSweep):
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: a mark a vertex, and the vectors written."""
-        marks = self._levels.size * _mark(self._levels.deepest)[1]
-        return int(marks + super().nbytes)
+        return int(self._levels.size * _mark(self._levels.deepest)[1] + super().nbytes)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
@@ -334,7 +332,6 @@ class PieceSweep(VectorSweep):
     def start(
         self, piece: int, peers: Peers, blocks: int, tables: Tables
     ) -> tuple[CheckedLaunch, dict[str, Any]]:
-        """See `PieceProgram`."""
         device, levels, params = self.device, self._levels, self.params
         given = params.arguments.of(emit.Run(params.handles, device))
         names = [declared.split()[-1] for declared in params.text]

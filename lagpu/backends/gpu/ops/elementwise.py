@@ -68,8 +68,7 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
     given = {"scalar": t.dtype.zero, "scalar_left": False, "region": region}
-    types = t.dtype, t.dtype, t.dtype
-    _update(w, desc, "map", unary.identity, t.dtype, types, {"u_": t}, given)
+    _update(w, desc, "map", unary.identity, t.dtype, (t.dtype,) * 3, {"u_": t}, given)
 
 
 def apply(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Apply) -> None:

@@ -212,9 +212,8 @@ def plan_of(kernel: str, why: Any) -> Plan:
         return plan
     if name == "push_virtual":
         if not re.fullmatch("[0-9]{1,4}", variant) or not 1 <= int(variant) <= MOST_GROUP:
-            raise InvalidValue(
-                f"kernel: {kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
-            )
+            fact = f"kernel: {kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
+            raise InvalidValue(fact)
         return plan._replace(group=int(variant))
     if variant not in strategy.variants:
         known = _list((name, *(f"{name}:{other}" for other in strategy.variants)))

@@ -109,8 +109,7 @@ def _lengths(A: Left, rows: bool) -> Array:
 
 
 def _of_two(A: CscMatrix, B: CscMatrix, algebra: Algebra) -> dict[str, Any]:
-    names = ("ADD", "MUL", "T", "Z")
-    return {"A": A.dtype, "B": B.dtype, **dict(zip(names, algebra, strict=True))}
+    return dict(zip(("A", "B", "ADD", "MUL", "T", "Z"), (A.dtype, B.dtype, *algebra), strict=True))
 
 
 def _algebra(product: Product) -> Algebra:
@@ -188,8 +187,7 @@ class Pattern:
     """The positions over which matrices become vectors; each of the `forms` has exactly these."""
 
     def __init__(self, forms: tuple[CscMatrix, ...], numbers: Array = None) -> None:
-        self.forms = forms
-        self._numbers = numbers
+        self.forms, self._numbers = forms, numbers
 
     def __len__(self) -> int:
         return self.forms[0].nvals if self.forms else len(self._numbers)
@@ -257,10 +255,9 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
     """Return `C` with a product at a mask's entries, which are those of `C`, accumulated to it."""
-    values = product.whole.values
     w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product.whole))
     w.set_full(None if C.values is None else w.device.copy_of(C.values), C.iso)  # it is written to
-    v.set_bitmap(product.found, values, None, None)
+    v.set_bitmap(product.found, product.whole.values, None, None)
     elementwise.write(w, Descriptor(accum=desc.accum), v)
     return _from_pattern(w, Pattern((C,)), C.shape)
 

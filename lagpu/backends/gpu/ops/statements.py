@@ -168,11 +168,8 @@ def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign)
 
 def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.AssignScalar) -> None:
     """``C<M>(I, J) = value``: at the mask's entries, or without one at all positions."""
-    if (
-        op.indices is None
-        and bitmap.has_bitmap(C, desc.mask)
-        and bitmap.fit_as_bitmaps(C, desc.mask)
-    ):
+    both = C, desc.mask
+    if op.indices is None and bitmap.has_bitmap(*both) and bitmap.fit_as_bitmaps(*both):
         bits.fill(runtime.counters, C, desc, op.value)
         return
     rows, cols = (_there(runtime, x) for x in op.indices or (None, None))

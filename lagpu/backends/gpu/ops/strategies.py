@@ -114,10 +114,8 @@ def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
 
 
 def _arrays(form: CscMatrix, job: Job) -> dict[str, Any]:
-    values = {"values": None, "a_iso": False}
-    if not job.iso:
-        values = {"values": form.values, "a_iso": form.number}
-    return {"col_ptr": form.col_ptr, "row_idx": form.row_idx, **values}
+    values, number = (None, False) if job.iso else (form.values, form.number)
+    return {"col_ptr": form.col_ptr, "row_idx": form.row_idx, "values": values, "a_iso": number}
 
 
 # Thread blocks of a pull, over those that are resident at once: more would contend for counters.
@@ -197,10 +195,8 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
     """Whether one product is the sum and needs no matrix value, so that rows may be reordered."""
-    if job.iso:
-        return True
     reads_matrix = job.product.reads[1] and form.values is not None
-    return job.product.semiring.monoid.name == "any" and not reads_matrix
+    return job.iso or (job.product.semiring.monoid.name == "any" and not reads_matrix)
 
 
 def _bind_push_edge(A: CscMatrix, job: Job) -> ProductLaunch:
@@ -258,9 +254,8 @@ _LISTED_FILES = {"push_merrill": "spmv/merrill.cu", "push_scatter": "spmv/scatte
 def sums_every_entry(product: Product) -> bool:
     """Whether a sum takes every product there is, whose operands' positions do not matter."""
     semiring = product.semiring
-    if semiring.monoid.name == "any" or semiring.multiply.positional:
-        return False
-    return product.result is not BOOL  # whose sums end at a terminal value
+    takes_all = semiring.monoid.name != "any" and not semiring.multiply.positional
+    return takes_all and product.result is not BOOL  # whose sums end at a terminal value
 
 
 def sums_kind(A: CscMatrix, u: VectorStore, product: Product) -> str:
@@ -275,9 +270,8 @@ def sums_kind(A: CscMatrix, u: VectorStore, product: Product) -> str:
 def _has_equal_products(A: CscMatrix, u: VectorStore, product: Product) -> bool:
     """Whether all products are equal, and adding n of them is n times one, bit for bit."""
     semiring, (reads_u, reads_a) = product.semiring, product.reads
-    if semiring.monoid.name != "plus" or (reads_u and u.values is not None):
-        return False
-    if reads_a and A.values is not None:
+    differ = (reads_u and u.values is not None) or (reads_a and A.values is not None)
+    if semiring.monoid.name != "plus" or differ:
         return False
     if not product.result.is_float:
         return True

@@ -328,14 +328,9 @@ class BitmapLevels:
         xp, (k, n), v = self._device.xp, self.shape, self._bitmap.entries
         sizes = k * n, k * (self.deepest + 2), k, k * n
         made = Ordered(*(xp.empty(size, np.int32) for size in sizes))
-        per = stride(k) // 32
+        per, block, launch = stride(k) // 32, self._device.limits.order_block, self._device.launch
         run = kernel("sweep/order.cu", "level_rows", U=v.dtype.ctype)
-        self._device.launch(
-            run, n * per * 8, rows=k, n=n, per=per, **v.arguments(), levels=made.ranks
-        )
-        block = self._device.limits.order_block
+        launch(run, n * per * 8, rows=k, n=n, per=per, **v.arguments(), levels=made.ranks)
         run = kernel("sweep/order.cu", "order_rows")
-        self._device.launch(
-            run, k * block, block=block, rows=k, n=n, deepest=self.deepest, **made._asdict()
-        )
+        launch(run, k * block, block=block, rows=k, n=n, deepest=self.deepest, **made._asdict())
         return made

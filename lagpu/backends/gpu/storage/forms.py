@@ -216,9 +216,7 @@ def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float
 
 def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     """Whether two matrices of one shape have the same entries with equal values."""
-    if not has_same_pattern(A, B):
-        return False
-    return stores.have_equal_values((A, A.values), (B, B.values))
+    return has_same_pattern(A, B) and stores.have_equal_values((A, A.values), (B, B.values))
 
 
 def has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:

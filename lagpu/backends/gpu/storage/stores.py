@@ -77,7 +77,6 @@ def filled(device: Device, count: int, dtype: DType, value: Any) -> Array:
 
 
 def filling(dtype: DType) -> Kernel:
-    """Return the kernel of `fill`."""
     return specialised("elementwise/arrays.cu", "fill_array", T=dtype)
 
 
@@ -200,7 +199,6 @@ def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]
 
 
 def are_equal(device: Device, x: Array, y: Array) -> bool:
-    """Whether two arrays of one length and type are equal."""
     differences = device.xp.zeros(1, np.uint64)
     run = specialised("elementwise/forms.cu", "count_differences", U=lookup(x.dtype))
     device.launch(run, len(x), len(x), x, y, differences)
@@ -669,9 +667,8 @@ class VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
         self._upload()
-        indices, words = (
-            None if x is None else self.device.copy_of(x) for x in (self.indices, self.words)
-        )
+        given = self.indices, self.words
+        indices, words = (None if x is None else self.device.copy_of(x) for x in given)
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
         contents = self.form, indices, words, values, iso, self.nvals

@@ -30,8 +30,7 @@ class PushSpace:
 
     def __init__(self, A: stores.CscMatrix) -> None:
         xp, n = A.device.xp, A.shape[1]
-        self._col_ptr = A.col_ptr
-        self.device = A.device
+        self.device, self._col_ptr = A.device, A.col_ptr
         count = self.num_chunks = count_parts(A.device, A.col_ptr, SMALL, CHUNK) + 1
         self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
@@ -156,9 +155,8 @@ def _hubs_apart(A: stores.CscMatrix, long: int) -> int:
     """Return how many columns are longer than `long`, and than those of their own rows."""
     hint = A.device.to_host(pull_space(A, None).hint)
     lengths = np.diff(A.device.to_host(A.col_ptr))
-    return int(
-        np.count_nonzero((lengths > long) & (lengths >= lengths[np.maximum(hint, -2 - hint)]))
-    )
+    leads = lengths >= lengths[np.maximum(hint, -2 - hint)]
+    return int(np.count_nonzero((lengths > long) & leads))
 
 
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
@@ -315,8 +313,7 @@ def batches(form: stores.CscMatrix, groups: int) -> Array:
     def sorted_batches() -> Array:
         device, n, count = form.device, form.shape[1], stores.nwords(form.shape[1] * groups)
         lengths, rounds = device.xp.zeros(n + 1, np.int64), device.xp.empty(count, np.int64)
-        types = {"PTR": index_ctype(form.col_ptr)}
-        run = kernel("elementwise/forms.cu", "short_lengths", **types)
+        run = kernel("elementwise/forms.cu", "short_lengths", PTR=index_ctype(form.col_ptr))
         device.launch(run, n, n, form.col_ptr, lengths)
         before = device.running_sum(lengths)
         run = kernel("elementwise/forms.cu", "batch_rounds")
@@ -404,9 +401,8 @@ def _heads(form: stores.CscMatrix) -> Heads:
     types, words = {"PTR": index_ctype(ptr)}, stores.nwords(n)
     tiles = (form.nvals + TILE - 1) // TILE
     bits, there = xp.zeros(tiles * TILE // 32, np.uint32), xp.empty(words, np.uint32)
-    device.launch(
-        kernel("elementwise/forms.cu", "find_heads", **types), 32 * words, n, ptr, there, bits
-    )
+    run = kernel("elementwise/forms.cu", "find_heads", **types)
+    device.launch(run, 32 * words, n, ptr, there, bits)
     counts = xp.empty(words, np.int64)
     device.launch(kernel("elementwise/take.cu", "count_places"), words, words, there, counts)
     upto = device.running_sum(counts)

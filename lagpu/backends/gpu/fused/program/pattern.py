@@ -15,13 +15,7 @@ import numpy as np
 import lagpu.operations as ops
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
-from lagpu.backends.gpu.fused.program.run import (
-    MOST_ENTRIES,
-    GeneratedLoop,
-    matrices,
-    why_not_anywhere,
-    why_not_on_entries,
-)
+from lagpu.backends.gpu.fused.program import run
 from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -40,10 +34,11 @@ def generated_pattern_loop(
     if not masks or masks[0] is None:
         return Rejection("no product is at the entries of a mask")
     A: MatrixHandle = masks[0]
-    if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals <= MOST_ENTRIES or A.shape[0] >= 2**31:
-        return Rejection(f"the mask is not square, or has none or more than {MOST_ENTRIES} entries")
+    if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals <= run.MOST_ENTRIES or A.shape[0] >= 2**31:
+        fact = f"has none or more than {run.MOST_ENTRIES} entries"
+        return Rejection(f"the mask is not square, or {fact}")
     named = [x for s in statements for x in (s.out, s.desc.mask, *operands_of(s.operation))]
-    used = matrices((*named, *until[:2]))
+    used = run.matrices((*named, *until[:2]))
     for x in used:
         if x.shape != A.shape or (x is not A and x.csc().nvals):
             return Rejection("a matrix may have entries outside of the mask of a product")
@@ -66,10 +61,10 @@ def _why_not_within(s: Statement) -> str:
         return f"{method(s)} is not at the entries of a mask"
     if isinstance(operation, ops.Multiply) and operation.product.is_named:
         return "the product names a kernel or a policy"
-    return why_not_on_entries(s, None, (ops.Assign,)) or why_not_anywhere(s)
+    return run.why_not_on_entries(s, None, (ops.Assign,)) or run.why_not_anywhere(s)
 
 
-class GeneratedPatternLoop(GeneratedLoop):
+class GeneratedPatternLoop(run.GeneratedLoop):
     """A kernel, its arguments, and the entries of the matrices it writes; see `GeneratedLoop`."""
 
     keeps_log = False

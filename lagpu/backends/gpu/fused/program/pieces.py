@@ -134,8 +134,7 @@ class PieceOperands(emit.Operands):
 
     def more_params(self) -> list[str]:
         """See `Operands`: what a device needs to meet the others, and where it reports."""
-        peers = ["u32 piece", "u32 epoch", "u64 patience", "const u64* windows"]
-        return [*peers, "u64* result"]
+        return ["u32 piece", "u32 epoch", "u64 patience", "const u64* windows", "u64* result"]
 
     def after(self) -> list[str]:
         return [*super().after(), "report(all, turn, result);"]
@@ -219,8 +218,9 @@ class PieceProgram(GeneratedLoop):
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """See `GeneratedLoop`: by signature, also without scalars."""
         pieces, numberings, sizes = self._shared
+        lines = lines_of(self.statements)
         of, handles, self._numbers = signature(
-            self.statements, lines_of(self.statements), *self._ends, self._until.holds
+            self.statements, lines, *self._ends, self._until.holds
         )
         own = tuple(sizes.get(id(x), 0) for x in handles)
         return kept_programs(self.device, self._block, of, pieces, numberings, own), handles

@@ -83,9 +83,8 @@ def next_masks(turns: ops.Sweep, empty: Callable[[], Handle]) -> Iterator[Statem
     for k, mask in enumerate(turns[:2], 1):
         level = ops.CounterRef(levels.dtype, ops.Formula("-", np.int64(deepest - k), None))
         select, at = ops.Select(levels, indexunary.valueeq, level), empty()
-        there = ops.Descriptor(at, replace=True)
         yield Statement(at, ops.Descriptor(), select, levels.dtype)
-        yield Statement(mask, there, ops.AssignScalar(np.True_), BOOL)
+        yield Statement(mask, ops.Descriptor(at, replace=True), ops.AssignScalar(np.True_), BOOL)
 
 
 def why_not_generated(statements: ops.Statements) -> str:
@@ -165,12 +164,10 @@ class GeneratedLoop(KernelLoop):
             return True
         products = (s.operation for s in self.statements if isinstance(s.operation, ops.Multiply))
         entries = sum(x.size for x in self.written) + sum(p.matrix.nvals for p in products)
-        most: int = self.device.limits.lasting
-        return bool(times * entries > most)
+        return bool(times * entries > self.device.limits.lasting)
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: what is written, and each product's sums."""
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
             for s in self.statements
@@ -238,8 +235,7 @@ class GeneratedLoop(KernelLoop):
         places = [None if x is None else body.place_of(x) for x in self._ends]
         if places.count(None) > self._ends.count(None):  # the type of an end is not recorded
             return [], body.handles
-        kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
-        return kept, body.handles
+        return body.record.found.setdefault((Program, self._block, *places), []), body.handles
 
     def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
         """Return what the statements name; `handles` have their places already."""

@@ -755,7 +755,6 @@ def parts_of(statement: Statement) -> _Parts | None:
 
 
 def line_of(text: tuple[Any, ...], handles: Sequence[Any], numbers: tuple[Any, ...]) -> Line:
-    """Return the line of a statement with these parts."""
     try:
         kinds = [*map(_KIND, handles)]
     except AttributeError:  # of index lists
