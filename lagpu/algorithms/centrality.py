@@ -195,7 +195,7 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     one = lambda s: _reach_all(A, s, "eccentricity", search)[1]  # noqa: E731
     found = progress.each(one, vertices, "eccentricity")
     values = np.array(found, _kind(A, weight).numpy)
-    return Vector.from_coo(vertices, values, size=A.nrows, like=A)
+    return Vector.from_coo(vertices, values, size=A.nrows, like=A, name="eccentricity")
 
 
 def _kind(A: Matrix, weight: bool) -> DType:
