@@ -4,6 +4,7 @@ The pages are files of ``docs/algorithms`` while Sphinx runs. A new row of the c
 """
 
 import ast
+import html
 import inspect
 import json
 import re
@@ -13,6 +14,7 @@ import textwrap
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,6 +42,11 @@ _WHY = {  # a cell of a table has no number
     "LimitExceeded": "more than 1.8e308 shortest paths, the most that FP64 holds",
     "vertices apart": "so many vertices are outside of the largest component, and each of their "
     "components would take a search",
+}
+_GIVEN_TO = {  # arguments that a row of the catalog makes, in words
+    "contraction": "with the label v % 5 for vertex v",
+    "modularity": "with the label v % 5 for vertex v",
+    "path_weight": "a path of least length from 0 to 5",
 }
 _ONE_BY_ONE = ("betweenness_centrality", "betweenness_estimate")
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
@@ -89,7 +96,10 @@ TOPICS = {
     "mutual": ("which edges have a reverse?", "no products"),
     "laplacian": ("what is the Laplacian?", "`plus_times`"),
     "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`, `any_pair`"),
-    "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
+    "apart": (
+        "a choice without two neighbours, to which none can be added?",
+        "`max_first`, `any_pair`",
+    ),
 }
 _NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|inf|nan)|True|False"
 _REDUCED = r"\w[\w.]*(?:\([^()]*\))?\.reduce\([^()]*\)\.new\(\)\.value"
@@ -157,7 +167,16 @@ def _as(kind, A):
 
 def run(row, A, **facts):
     """Return the result of an algorithm, with the arguments of the small graph or others."""
-    return row.run(A, SimpleNamespace(**(_FACTS | facts), vertices=A.nrows))
+    return prepared(row, A, **facts)()
+
+
+def prepared(row, A, **facts):
+    """Return the call of an algorithm, without what only makes its arguments."""
+    given = SimpleNamespace(**(_FACTS | facts), vertices=A.nrows)
+    if row.name != "path_weight":
+        return lambda: row.run(A, given)
+    path = algorithms.shortest_path(A, given.source, given.target, weight=True)
+    return lambda: algorithms.path_weight(A, path)
 
 
 # ------------------------------------------------------------------------------------- words
@@ -204,7 +223,9 @@ def _by_source(step, left, right):
                 if target.startswith(left.split("[")[0] + "["):
                     left, right = target, ast.unparse(node.value)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.LShift):
-            if re.fullmatch(_NUMBER, right):  # the counter, not its value
+            if right.isidentifier() and _is_local(step, node.right):
+                right = node.right.id
+            elif re.fullmatch(_NUMBER, right):  # the counter, not its value
                 right = ast.unparse(node.right)
             elif found := re.match(r"(\w+)\.diag\(", ast.unparse(node.right)):
                 right = f"diag({found[1]})"
@@ -220,6 +241,10 @@ def _by_source(step, left, right):
             operands = {one.arg: one.value for one in node.keywords}
             if len(node.args) > 1:
                 operands["right"] = node.args[1]
+            if _is_local(step, node.func.value):  # two names of one object
+                right = re.sub(
+                    rf"^{re.escape(op)}\([a-z]\w*(?=[,) ])", f"{op}({node.func.value.id}", right
+                )
             first, second = rf"(?<=\()(?:{_NUMBER})(?=,)", rf"(?:{_NUMBER})(?=\)$)"
             for side, at in (("left", first), ("right", second)):
                 if right.startswith(f"{op}(") and side in operands:
@@ -235,7 +260,17 @@ def _by_source(step, left, right):
             with_names = ast.unparse(node)
             if re.sub(r"\w+(?=[,\]])", "", with_names) == re.sub(r"\d+(?=[,\]])", "", right):
                 right = with_names
+    returned = isinstance(tree.body[0], ast.Return) and ast.unparse(tree.body[0])
+    whole = r"\.value\b[^.]*$|^return float" if left == "s" else r"\.new\(\)$|where_any\(.*\.new\("
+    if left in ("s", "t", "T") and returned and re.search(whole, returned):
+        left = "result"
     return left, right
+
+
+def _is_local(step, node):
+    """Whether a part of a statement is a name that the function assigns, not an argument."""
+    arguments = step.code.co_varnames[: step.code.co_argcount] if step.code else ()
+    return isinstance(node, ast.Name) and node.id.isidentifier() and node.id not in arguments
 
 
 def _short(node):
@@ -270,14 +305,17 @@ def _mask(found):
 def written(step):
     """Return a statement with its product as a program has it: ``w << plus_times(u @ A)``."""
     text = rounded(step.formula).replace(", replace)", ", replace=True)")
-    return re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
+    text = re.sub(r" \((?:old|\d)\)", "", text)
+    text = re.sub(r"([a-z]+) outer\((\w+), (\w+)\)", r'\2.outer(\3, "\1")', text)
+    text = re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
+    return re.sub(r"(?<=\w)'", ".T", text)
 
 
 def relevant(steps):
     """Return the steps without those that only check arguments, with their new numbers.
 
-    They are without the argument of `run` too, if the algorithm has made another matrix of it, and
-    without the search that decides how many sources to take at once.
+    They are without the matrices that callers have under the same name, too, and without the
+    search that decides how many sources to take at once.
     """
     kept = [step for step in steps if Path(step.file).name != "inputs.py"]
     names = [step.code.co_name if step.code else "" for step in kept]
@@ -285,7 +323,8 @@ def relevant(steps):
         kept = kept[names.index("batch_size") + 1 :]
     return [
         replace(step, number=k, matrices={
-            name: A for name, A in step.matrices.items() if not name.endswith(f" of {run.__name__}")
+            name: A for name, A in step.matrices.items()
+            if " of " not in name or re.search(rf"(?<!\w){name}(?!\w)", step.formula)
         })
         for k, step in enumerate(kept, 1)
     ]  # fmt: skip
@@ -302,29 +341,38 @@ def _said(row, given):
 
 def title(name):
     """Return the name of a function in words."""
-    words = re.sub(r"\bk ", "k-", name.replace("_", " "))
+    words = re.sub(r"\b(k|in|out) (?=\w)", r"\1-", name.replace("_", " "))
     for word in _PROPER:
         words = words.replace(word.lower().replace("-", " "), word)
     return words[0].upper() + words[1:]
 
 
-def value(x):
-    """Return a result in words."""
+def value(x, names=()):
+    """Return a result in words, its parts with their names."""
     if isinstance(x, Vector):
         return entries(dict(zip(*(part.tolist() for part in x.to_coo()), strict=True)))
     if isinstance(x, Matrix):
         rows, cols, values = (part.tolist() for part in x.to_coo())
         return entries(dict(zip(zip(rows, cols, strict=True), values, strict=True)))
     if isinstance(x, tuple):
-        return "; ".join(value(part) for part in x)
+        heads = [f"{name} = " for name in names] if len(names) == len(x) else [""] * len(x)
+        return "; ".join(head + value(part) for head, part in zip(heads, x, strict=True))
     return str(x) if isinstance(x, list | bool) or x is None else short(x)
 
 
 def entries(found):
     """Return the entries of a dictionary in words."""
-    listed = [f"{k}: {_number(v)}" for k, v in list(found.items())[:_SHOWN]]
+    shown = list(found.items())[:_SHOWN]
+    is_set = all(v is True for v in found.values())
+    listed = [str(k) if is_set else f"{k}: {_number(v)}" for k, v in shown]
     more = f", ... {len(found) - _SHOWN} more" * (len(found) > _SHOWN)
     return "{" + ", ".join(listed) + more + "}"
+
+
+def names_of_parts(said):
+    """Return the names of the parts of a result, by its docstring."""
+    heads = re.findall(r"^(\w+(?:, \w+)*) : ", said.get("Returns", ""), re.M)
+    return [name for head in heads for name in head.split(", ")]
 
 
 def _number(x):
@@ -419,20 +467,24 @@ def markdown(row, folder, measured):
     A, whole = small(kind_of(row)), row
     if row.name in _ONE_BY_ONE:  # steps of vectors, which are easier to read than of matrices
         row = replace(row, options={**row.options, "batch": 1})
-    result = run(row, A)
+    if row.name in _GIVEN_TO:
+        row = replace(row, given=())
+    call = prepared(row, A)
+    result = call()
     with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as recorded:
-        run(row, A)
+        call()
     steps = relevant(recorded)
     code, called, shown = code_of(row, steps)
+    shows = partial(value, names=names_of_parts(said))
     lines = [
         f"# {title(row.name)}\n",
         f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
         *_formulas(row, steps, shown),
         *_code(row, code, called),
-        *_pictures(row, A, steps, shown, folder, value(result), whole=len(recorded) < _RECORDED),
+        *_pictures(row, A, steps, shown, folder, shows(result), whole=len(recorded) < _RECORDED),
         *_cost(whole, said),
         *_speed(row, measured),
-        *_exercises(row, steps, shown, result),
+        *_exercises(row, steps, shown, result, shows),
         *_others(row),
     ]
     if steps:
@@ -453,8 +505,10 @@ def markdown(row, folder, measured):
 
 def _weights(row, A):
     """Return the weights of the small graph in words, each once, or an empty string."""
-    if kind_of(row) not in _WEIGHTED:
-        return ""
+    return _edges(A) if kind_of(row) in _WEIGHTED else ""
+
+
+def _edges(A):
     return value(A.select("triu").new() if A.is_symmetric else A)
 
 
@@ -466,7 +520,8 @@ def _formulas(row, steps, shown):
     """
     code = getattr(algorithms, row.name).__code__
     loops = _best(steps, shown, lambda step: step.level >= 0)
-    its_own = [step for step in steps if step.code is code]
+    codes = {step.code for step in loops}
+    its_own = [step for step in steps if step.code is code or step.code in shown - codes]
     others = {*algorithms.__all__} - {row.name}
     if steps and not any(
         step.level >= 0
@@ -477,7 +532,7 @@ def _formulas(row, steps, shown):
         return
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
-    seen, listed, new = set(), [], None
+    seen, listed, owners, new = set(), [], [], None
     for step in loops:
         text = formula(step)
         if _is_aside(step):
@@ -487,27 +542,96 @@ def _formulas(row, steps, shown):
         again = level == new and step.level >= 0 and text != listed[-1]  # in the same iteration
         if again or (key not in seen and text not in listed):
             listed.append(text)
+            owners.append(step.code.co_qualname.split(".")[0] if step.code else row.name)
         new = None if key in seen else level
         seen.add(key)
-    if listed:
-        many = len(listed) > _STATEMENTS
-        if many:
-            listed = [x for x in listed if _PRODUCT.search(x)] or listed
-        listed[_STATEMENTS:] = ["..."] * (len(listed) > _STATEMENTS)
-        codes = dict.fromkeys(step.code for step in loops if step.code)
-        views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
-        for name, view in reversed(views):  # the values of a diagonal are computed before
-            used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
-            listed.insert(used[0] if view.startswith("diag") else 0, f"{name} = {view}")
-        text = "\n".join(listed)
-        yield f"## Formula\n\n```text\n{text}\n```\n"
-        signs = (r"[⟨¬]s\(", "s(v) is where v has entries"), (", r⟩", "r clears the rest")
-        signs += (("= selection", "selection(v) has an entry (v[j], j) for each entry j of v"),)
-        said = ", ".join(words for sign, words in signs if re.search(sign, text))
-        if many:
-            yield "Only the statements with a product are listed.\n"
-        if said:
-            yield f"The [notation](../notation.md): {said}.\n"
+    if not listed:
+        return
+    if many := len(listed) > _STATEMENTS:
+        kept = [k for k, x in enumerate(listed) if _PRODUCT.search(x)] or range(_STATEMENTS)
+        listed, owners = ([some[k] for k in kept] for some in (listed, owners))
+    codes = dict.fromkeys(step.code for step in loops if step.code)
+    views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
+    for name, view in reversed(views):  # the values of a diagonal are computed before
+        used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
+        k = used[0] if view.startswith("diag") else 0
+        listed.insert(k, f"{name} = {view}")
+        owners.insert(k, owners[k])
+    text = "\n".join(listed)
+    first = [name != before for name, before in zip(owners, ["", *owners], strict=False)]
+    several = len({*owners}) > 1 or owners[0] in others
+    heads = [f"# {name}\n" * (several and new) for name, new in zip(owners, first, strict=True)]
+    shown = "\n".join(head + line for head, line in zip(heads, listed, strict=True))
+    yield f"## Formula\n\n```text\n{shown}\n```\n"
+    if many:
+        yield "Only the statements with a product are listed.\n"
+    said = [*_explained(text), *["below `#` is a function, whose argument is A"] * several]
+    said = "; ".join(said)
+    if said:
+        yield f"The [notation](../notation.md): {said}.\n"
+    source = "".join(map(inspect.getsource, codes))
+    unnamed = [x for x in ("T", "t", "s") if re.search(rf"^{x}\b", text, re.M)
+               and not re.search(rf"\b{x}\b[^=\n(]*= ", source)]  # fmt: skip
+    if unnamed:
+        yield f"{_listed(unnamed)} {'have' if unnamed[1:] else 'has'} no name in the code.\n"
+    if free := _free(text):
+        yield f"From the code or its arguments: {_listed(free)}.\n"
+
+
+_COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "equal to", "ne": "other than"}
+_SIGNS = (  # of a formula, and what they mean
+    (r"[⟨¬]s\(", "`s(v)` is where v has entries"),
+    (r", r⟩", "`r` clears the rest"),
+    (r"= selection", "`selection(v)` has an entry (v[j], j) for each entry j of v"),
+    (r" (\w+)\.(\w+) ", "the [semiring](../operators.md) `{0}.{1}` multiplies by {1} and "
+     "adds by {0}"),
+    (r"\.pair ", "`pair(x, y)` is 1"),
+    (r"\.first ", "`first(x, y)` is x"),
+    (r"\.second ", "`second(x, y)` is y"),
+    (r"\.secondi ", "`secondi(x, y)` is the row of y"),
+    (r" any\.", "`any` keeps one of several"),
+    (r"= depth", "`depth` counts the iterations from 0"),
+    (r"\w'(?!\w)", "`'` transposes"),
+    (r" \w+= ", "`x op= y` merges y into x by op"),
+    (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
+    (r"⊕", "`f(x ⊕ y)` has entries where x or y has"),
+    (r"value(\w\w)\(", "`value{0}(x, y)` keeps the entries {2} y"),
+    (r"offdiag\(", "`offdiag` leaves out the diagonal"),
+    (r"\bone\(", "`one(x)` is x with 1 for each entry"),
+    (r"\bdiag\(", "`diag(v)` has v on the diagonal"),
+    (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument make a number "
+     "of a vector, and of a matrix a number for each row"),
+    (r" outer\(", "`op outer(x, y)` has op(x[i], y[j]) at (i, j)"),
+    (r"\[:, ", "`D[:, k]` is column k"),
+    (r"(?:^|\n)result = ", "`result` is what the function returns"),
+)  # fmt: skip
+
+
+def _explained(text):
+    """Yield what the signs of a formula mean."""
+    for sign, words in _SIGNS:
+        found = dict.fromkeys(x.groups() for x in re.finditer(sign, text))
+        for parts in list(found)[:1] if "semiring" in words else found:
+            compared = _COMPARED.get(parts[0], "") if parts else ""
+            yield words.format(*parts, *[""] * (2 - len(parts)), compared)
+
+
+def _free(text):
+    """Return the names that a formula uses without a statement for them."""
+    assigned, used = {"A", "depth", "r", "if", "else", "or", "and", "not", "float"}, {}
+    for line in text.splitlines():
+        left, _, right = re.match(r"(.*?)( \w+)?= (.*)", line).groups()
+        assigned.add(re.match(r"\w+", left)[0])
+        right = re.sub(r" \w+\.\w+ |\w+ (?=outer)", " ", right)
+        names = r"(?<![\w.])[A-Za-z_]\w*(?![\w(.]|' ')"
+        used |= dict.fromkeys(re.findall(names, " ".join([*re.findall(r"[⟨[](.*)", left), right])))
+    return [x for x in used if x not in assigned and x not in ("True", "False")]
+
+
+def _listed(names):
+    """Return names in words: `a`, `b` and `c`."""
+    *first, last = (f"`{name}`" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _views(code, text):
@@ -563,6 +687,7 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     yield "## Steps\n"
     arguments = ", ".join(
         [
+            *([_GIVEN_TO[row.name]] if row.name in _GIVEN_TO else []),
             *(
                 _GIVEN.get(x, f"{_said(row, x)} {{}}").format(str(_FACTS[x]).strip("[]"))
                 for x in row.given
@@ -570,8 +695,9 @@ def _pictures(row, A, steps, shown, folder, result, whole):
             *(f"`{name}={x}`" for name, x in row.options.items()),
         ]
     )
-    weights = _weights(row, A)
-    lengths = f"; the edges have the weights `{weights}`" * bool(weights)
+    weights = "have the weights" if kind_of(row) in _WEIGHTED else "are"
+    both = ", in both directions," * A.is_symmetric
+    lengths = f"; the edges{both} {weights} `{_edges(A)}`"
     graph = drawing.graph_of(list(steps))
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
@@ -589,17 +715,29 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         file = folder / f"{row.name}-{step.number}.svg"
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
-        yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
+        drawn = html.unescape(re.search('aria-label="(.*?)"', made)[1])
+        yield f":::{{figure}} {file.name}\n:alt: {_cells(step, made)}{drawn}\n"
         yield f"Step {step.number}{level}: `{written(step)}`{_turned(step, A)}\n:::"
     yield "::::\n"
     if pictures:
-        yield f'<div class="legend">{drawing.legend(str(pictures))}</div>\n'
+        cells = any(_cells(*one) for one in pictures)
+        marks = "<span>grey: entries of a matrix; \u25b6 written by the step</span>" * cells
+        yield f'<div class="legend">{drawing.legend(str(pictures))}{marks}</div>\n'
     yield f"The result: `{result}`.\n"
     if len(steps):
         which = "all" if whole else "the first"
         source = " Each vertex can be the source." if "source" in row.given else ""
-        link = f'<a href="{row.name}-steps.html">Step through {which} {len(steps)} statements.</a>'
+        many = f"{which} {len(steps)} statements" if len(steps) > 1 else "the statement"
+        link = f'<a href="{row.name}-steps.html">Step through {many}.</a>'
         yield f"{link}{source}\n"
+
+
+def _cells(step, drawn):
+    """Return what a drawing shows as cells, in words; an empty string for a graph."""
+    if "The graph of " in drawn:
+        return ""
+    names = [drawing.Layout([step]).matrix, *step.vectors, *{step.output} & {*step.matrices}]
+    return f"Cells of {_listed(filter(None, dict.fromkeys(names)))}. ".replace("`", "")
 
 
 def _cost(row, said):
@@ -608,29 +746,36 @@ def _cost(row, said):
         yield plain(said["Notes"]) + "\n"
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
-    lines = []
+    lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
+        call = prepared(row, A, source=hub, sources=[hub, 0])
         with lagpu.trace() as t:
             try:
-                run(row, A, source=hub, sources=[hub, 0])
+                call()
             except LagpuError as error:  # such as NotConverged
                 name = f"{name} ({type(error).__name__})"
         products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
+        kinds |= {"mxm" in one.method for one in products}
         read = sum(one.edges or 0 for one in products)
         lines.append([name, A.nrows, A.nvals, len(t.rows), len(products), read])
-    heads = ["graph", "vertices", "entries", "statements", "products", "read"]
+    heads = ["graph", "vertices n", "entries m", "statements", "products", "read"]
     kept = [k for k in range(6) if any(line[k] for line in lines)]
+    read = "; *read* are the entries that products with a vector look at" * (5 in kept)
+    read += ", without those of two matrices" * (5 in kept and len(kinds) > 1)
+    stopped = any("NotConverged" in line[0] for line in lines)
     yield (
         "Counted on `cpu`, on grids and on the largest component of Kronecker graphs"
-        + (", without edges to a lower number" * (row.graph == "acyclic"))
-        + (".\n*Read* are the entries that products of a vector look at:\n" if 5 in kept else ":\n")
+        + ", without edges to a lower number" * (row.graph == "acyclic")
+        + " (kron:6 has 2**6 vertices in all)"
+        + read
+        + "; *NotConverged*: the iterations allowed were not enough" * stopped
+        + ":\n"
     )
     yield f"| {' | '.join(heads[k] for k in kept)} |"
     yield "|---|" + "---:|" * (len(kept) - 1)
     for line in lines:
-        cells = (line[k] if k == 0 else f"{line[k]:,}" if line[k] else "-" for k in kept)
-        yield f"| {' | '.join(cells)} |"
+        yield f"| {' | '.join(line[k] if k == 0 else f'{line[k]:,}' for k in kept)} |"
     yield ""
 
 
@@ -638,24 +783,29 @@ def _speed(row, measured):
     yield "## Speed\n"
     if row.name not in measured:
         others = [f"[`{x}`]({x}.md#speed)" for x in row.measured_as.split(", ") if x in measured]
-        what = f" {' and '.join(others)} instead" * bool(others) or " it"
-        yield f"Not measured{'' if others else ' yet'}; `lagpu bench` measures{what}.\n"
+        what = f"the nearest that it measures: {' and '.join(others)}"
+        yield f"`lagpu bench` does not measure it{f'; {what}' * bool(others)}.\n"
         return
     rows = measured[row.name]
     options = {one["options"] for one in rows}
     same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
     same = re.sub(r"from (each of )?8", r"\g<0> sources", same)
-    yield f"Median milliseconds of wall time{same}, each result verified:\n"
+    yield (
+        f"Median milliseconds of wall time{same}, each result verified; [graphs and rules]"
+        "(../benchmarks/README.md#every-algorithm-beside-other-systems):\n"
+    )
     index = "graph" if same else "graph,options"
     table = f"index={index} columns=system value=median_ms"
     yield f"<!-- pivot {MEASURED} {table} where=algorithm:{row.name} -->\n"
     notes = {one["note"] for one in rows if one["median_ms"] is None}
     why = [f"*{sign}*: {said}" for sign, said in _WHY.items() if any(sign in x for x in notes)]
+    if not same and len(options) > 1:
+        why.append("*-*: the system has the other method")
     if why:
         yield f"{'; '.join(why)}.\n"
 
 
-def _exercises(row, steps, shown, result):
+def _exercises(row, steps, shown, result, shows):
     products = [
         step
         for step in _best(steps, shown, lambda step: step.product is not None)
@@ -663,7 +813,7 @@ def _exercises(row, steps, shown, result):
         if step.output in step.before
         and not step.vectors[step.output].same_as(step.before[step.output])
     ]
-    found = _changed(row, value(result))
+    found = _changed(row, shows(result), shows)
     if products or found:
         yield "## Exercises\n"
     if products:
@@ -683,16 +833,18 @@ def _exercises(row, steps, shown, result):
     if found:
         (i, j), other = found
         number = 1 + bool(products)
-        yield f"{number}. Take away the edge from {i} to {j}. What changes in the result?\n"
-        yield _solution(f"Before: {value(result)}. Then: {other}.")
+        way = "between {} and {}" if small(kind_of(row)).is_symmetric else "from {} to {}"
+        way = f"{number}. Run it without the edge {way.format(i, j)}"
+        yield f"{way}. What changes in the result?\n"
+        yield _solution(f"Before: {shows(result)}. Then: {other}.")
 
 
-def _changed(row, before):
+def _changed(row, before, shows):
     """Return an edge without which the result is another one, and that result."""
     A = small(kind_of(row))
     for edge in zip(*(part.tolist() for part in A.to_coo()[:2]), strict=True):
         try:
-            after = value(run(row, small(kind_of(row), edge)))
+            after = shows(run(row, small(kind_of(row), edge)))
         except LagpuError:
             continue
         if Counter(_WORD.findall(after)) != Counter(_WORD.findall(before)):  # not only the order

@@ -192,7 +192,9 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     vertices = list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, f"{what}: v")
     search = _search(A, weight, what)
     found = progress.each(lambda s: _reach_all(A, s, what, search)[1], vertices, what)
-    return Vector.from_coo(vertices, found, _kind(A, weight), size=A.nrows, like=A)
+    return Vector.from_coo(
+        vertices, found, _kind(A, weight), size=A.nrows, like=A, name="eccentricity"
+    )
 
 
 def _kind(A: Matrix, weight: bool) -> DType:

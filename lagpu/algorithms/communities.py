@@ -142,11 +142,12 @@ def _weights(A: Matrix, weight: bool, what: str, directed: bool | None = None) -
 def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
     """Return the weights in FP64 over a power of two near the largest, so that sums are finite."""
     inputs.require_square(A)
-    B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
+    B: Matrix = (A if weight else A.apply("one").new(name="B")).dup(FP64, name="B")
     inputs.require_finite(B, what)
     largest = B.apply("abs").new().reduce("max").new().value
     if largest:
-        B << B.apply("truediv", right=math.ldexp(0.5, math.frexp(largest)[1]))
+        power = math.ldexp(0.5, math.frexp(largest)[1])
+        B << B.apply("truediv", right=power)
     return B
 
 

@@ -52,7 +52,7 @@ def test_a_page_has_all_parts(name, tmp_path):
     for file, said in drawn:
         svg = (tmp_path / file).read_text("utf-8")
         assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="')
-        assert re.match(r"Step \d+: .* (<<|has)", said)
+        assert re.match(r"(The graph|Cells) of .*Step \d+: .* (<<|has)", said)
         assert not re.search("[0-9a-f]{20}", said)
     assert re.search(r"^\| grid:8x8 \| 64 \| 224 \| \d", page, re.M) or name == "sssp"
     assert "{{" not in (tmp_path / f"{name}-steps.html").read_text("utf-8")
@@ -69,7 +69,7 @@ def test_a_page_shows_a_function_once(name, tmp_path):
 
 def test_a_page_names_only_columns_signs_and_digits_that_say_something(tmp_path):
     page = page_of("in_degree_centrality", tmp_path)
-    assert "| graph | vertices | entries | statements |\n" in page
+    assert "| graph | vertices n | entries m | statements |\n" in page
     assert "*Read*" not in page
     assert "s(v)" not in page
     assert "times(share, 1 / (A.nrows - 1))" in page
@@ -96,16 +96,18 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     formulas = {
         "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
         "shortest_path": ["before[source] = source", "back[target] = target"],
-        "k_core": ["peeled = valuele(left, degree)", "t = valuege(core, k)"],
-        "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(forth, e)"],
+        "k_core": ["peeled = valuele(left, degree)", "result = valuege(core, k)"],
+        "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(backward, e)"],
         "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
-        "triangle_count": ["largest = max(degree)", "s = plus(around) // 6"],
+        "triangle_count": ["largest = max(degree)", "result = plus(around) // 6"],
         "similarity": ["D = diag(degree)", "own = D any.first C", "other = C any.second D"],
-        "label_propagation": ["best = max(K)", "T = diag(best) any.eq K"],
+        "label_propagation": ["B = truediv(B, power)", "best = max(K)", "T = diag(best) any.eq K"],
         "laplacian_matrix": ["L = ainv(B)", "L plus= diag(sums)"],
         "maximal_matching": ["gone = found any.pair C", "left⟨¬s(gone), r⟩ = left"],
         "largest_component": ["largest = valueeq(sizes, s)", "least = min(t)"],
-        "path_weight": ["nearer = valuele(nearer, most)"],
+        "path_weight": ["lengths = first(A ⊗ taken)"],  # not the search for the path
+        "radius": ["# bfs_levels", "# radius", "result = min(eccentricity)"],
+        "closeness_centrality": ["# _reversed", "reversed = A'", "# bfs_levels"],
     }
     for name, expected in formulas.items():
         text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
@@ -188,21 +190,24 @@ def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
         assert ("Notes" in said) != (name in pages._AS), name
     page = page_of("neighborhood", tmp_path)
     assert "As [`bfs_levels`](bfs_levels.md#method-and-cost)." in page
-    assert "vertices, source 0, k 2:" in page
+    assert "vertices, source 0, k 2; the edges are `{(0, 1), (0, 2), " in page
 
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
     row = pages.rows()["neighborhood"]
     measured = [{"options": "within 2 edges", "median_ms": 1.5, "note": ""}]
     page = pages.markdown(row, tmp_path, {"neighborhood": measured})
-    assert "Median milliseconds of wall time, within 2 edges, each result verified:" in page
+    assert (
+        "Median milliseconds of wall time, within 2 edges, each result verified; [graphs and "
+        in page
+    )
     assert " index=graph columns=" in page
 
 
 def test_cells_without_a_number_are_explained_and_no_other_algorithm_is_in_a_table(tmp_path):
     assert "*over 10 s*: stopped after 10 s." in page_of("bfs_levels", tmp_path)
     page = page_of("reciprocity", tmp_path)
-    assert "measures [`triangle_count`](triangle_count.md#speed) instead." in page
+    assert "; the nearest that it measures: [`triangle_count`](triangle_count.md#speed)." in page
     assert "pivot" not in page
 
 
@@ -226,10 +231,10 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "The graph of P; " not in steps
     page = page_of("closeness_centrality", tmp_path)
     assert "noqa" not in page
-    found = re.findall(r":alt: Step (\d+): (.*)", page)
+    found = re.findall(r":alt: .*Step (\d+): (.*)", page)
     assert len(found) == len({words for _, words in found}) > 1
     assert found == sorted(found, key=lambda one: int(one[0]))
-    assert ", `k=4`:" in page_of("k_truss", tmp_path)
+    assert ", `k=4`; the edges, in both directions, are" in page_of("k_truss", tmp_path)
     page_of("shortest_path", tmp_path)
     assert "target 5" in (tmp_path / "shortest_path-steps.html").read_text("utf-8")
     assert "\nshare plus= plus(ones')\n" in page_of("degree_centrality", tmp_path)
@@ -265,9 +270,7 @@ def test_the_exercises_of_bfs_levels_are_right(tmp_path):
     frontier, found = re.search(
         r"`frontier` is `\{(.*?)\}`.*?frontier is \{(.*?)\}", page, re.S
     ).groups()
-    depths = [
-        {levels(edges, 0)[int(v)] for v in re.findall(r"(\d):", x)} for x in (frontier, found)
-    ]
+    depths = [{levels(edges, 0)[int(v)] for v in re.findall(r"\d", x)} for x in (frontier, found)]
     assert [len(some) for some in depths] == [1, 1]
     assert min(depths[1]) == min(depths[0]) + 1
 
@@ -295,3 +298,30 @@ def test_docstrings_as_markdown():
         pages.value(algorithms.bfs_levels(generators.path(2, backend="cpu"), 0)) == "{0: 0, 1: 1}"
     )
     assert pages.entries(dict.fromkeys(range(14), 0.5)).endswith("11: 0.5, ... 2 more}")
+
+
+def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
+    """Names without a statement, parts of a result, arguments that are made for it, marks."""
+    page = page_of("betweenness_centrality", tmp_path)
+    assert "From the code or its arguments: `here` and `above`." in page
+    assert "plus_first(share @ A.T)`" in page
+    page = page_of("floyd_warshall", tmp_path)
+    assert "From the code or its arguments: `k`." in page
+    assert '`D << column.outer(row, "plus")`' in page.replace("(accum=binary.min)", "")
+    assert "The result: `length = 4; begin = 6; end = 5`." in page_of("pseudo_diameter", tmp_path)
+    assert "The result: `{3, 4}`." in page_of("center", tmp_path)
+    page = page_of("path_weight", tmp_path)
+    assert ", a path of least length from 0 to 5; the edges have" in page
+    assert "Step through the statement." in page
+    assert "| grid:8x8 | 64 | 224 | 1 |" in page
+    page = page_of("contraction", tmp_path)
+    assert "with the label v % 5 for vertex v" in page
+    assert ":alt: Cells of A, labels, place, names and P. Step 1: " in page
+    assert "written by the step" in page
+    assert "T` has no name in the code." in page_of("in_degree_centrality", tmp_path)
+    assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)
+    assert "*-*: the system has the other method." in pages.markdown(
+        pages.rows()["connected_components"],
+        tmp_path,
+        {"connected_components": [one | {"options": x} for x in "ab" for one in MEASURED]},
+    )
