@@ -46,7 +46,7 @@ _WHY = {  # a cell of a table has no number
 _GIVEN_TO = {  # arguments that a row of the catalog makes, in words
     "contraction": "with the label v % 5 for vertex v",
     "modularity": "with the label v % 5 for vertex v",
-    "path_weight": "a path of least length from 0 to 5",
+    "path_weight": "for a path of least length from 0 to 5",
 }
 _ONE_BY_ONE = ("betweenness_centrality", "betweenness_estimate")
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
@@ -585,9 +585,9 @@ _SIGNS = (  # of a formula, and what they mean
     (r"= selection", "`selection(v)` has an entry (v[j], j) for each entry j of v"),
     (r" (\w+)\.(\w+) ", "the [semiring](../operators.md) `{0}.{1}` multiplies by {1} and "
      "adds by {0}"),
-    (r"\.pair ", "`pair(x, y)` is 1"),
-    (r"\.first ", "`first(x, y)` is x"),
-    (r"\.second ", "`second(x, y)` is y"),
+    (r"\bpair[ (]", "`pair(x, y)` is 1"),
+    (r"\bfirst[ (]", "`first(x, y)` is x"),
+    (r"\bsecond[ (]", "`second(x, y)` is y"),
     (r"\.secondi ", "`secondi(x, y)` is the row of y"),
     (r" any\.", "`any` keeps one of several"),
     (r"= depth", "`depth` counts the iterations from 0"),
@@ -724,12 +724,21 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         marks = "<span>grey: entries of a matrix; \u25b6 written by the step</span>" * cells
         yield f'<div class="legend">{drawing.legend(str(pictures))}{marks}</div>\n'
     yield f"The result: `{result}`.\n"
+    yield f"In general: {_returned(row)}\n"
     if len(steps):
         which = "all" if whole else "the first"
         source = " Each vertex can be the source." if "source" in row.given else ""
         many = f"{which} {len(steps)} statements" if len(steps) > 1 else "the statement"
         link = f'<a href="{row.name}-steps.html">Step through {many}.</a>'
         yield f"{link}{source}\n"
+
+
+def _returned(row):
+    """Return the section of the docstring about the result as a sentence or several."""
+    text = sections(getattr(algorithms, row.name))[1]["Returns"]
+    parts = re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
+    said = " ".join(f"`{head}`: {plain(' '.join(said.split()))}" for head, said in parts)
+    return re.sub(r"\bFull(?=[.;:])", "An entry for each vertex", said)
 
 
 def _cells(step, drawn):

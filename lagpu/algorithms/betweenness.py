@@ -482,7 +482,7 @@ def betweenness_centrality(
     of least length, a search and a sweep, each of as many products as such a path may have
     edges; O(m) work after the distances, and m more entries of memory. Float lengths are rounded
     sums, so paths whose lengths differ by rounding count as different, as in NetworkX.
-    The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
+    The result is the sum over s and t of (paths from s to t through v) / (paths from s to t),
     scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
     (batches); Brandes 2008 (targets, as in NetworkX' ``betweenness_centrality_subset``).

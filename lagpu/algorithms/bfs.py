@@ -22,7 +22,7 @@ __all__ = [
 
 
 def bfs_levels(A: Matrix, source: int) -> Vector:
-    """Return each vertex's distance from `source` in edges.
+    """Return each vertex's distance from `source` in edges, by breadth-first search.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
 
     Notes
     -----
-    ``depth + 1`` products. Source: Kepner and Gilbert 2011, chapter 6; Artiles and Saeed 2021,
+    One product for each level. Source: Kepner and Gilbert 2011, chapter 6; Artiles and Saeed 2021,
     algorithm 6.
 
     Examples
@@ -72,7 +72,7 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
 
     Notes
     -----
-    ``depth + 1`` products. Source: Davis, SuiteSparse:GraphBLAS, any_secondi; LAGraph.
+    One product for each level. Source: Davis, SuiteSparse:GraphBLAS, any_secondi; LAGraph.
 
     Examples
     --------
@@ -151,7 +151,8 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
     Notes
     -----
-    ``depth + 1`` products. Source: Brandes 2001, section 4; Artiles and Saeed 2021, algorithm 2.
+    One product for each level.
+    Source: Brandes 2001, section 4; Artiles and Saeed 2021, algorithm 2.
 
     Examples
     --------

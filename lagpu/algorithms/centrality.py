@@ -287,7 +287,7 @@ def radius(A: Matrix, *, weight: bool = False) -> int | float:
 
 
 def center(A: Matrix, *, weight: bool = False) -> Vector:
-    """Return the vertices of the least eccentricity.
+    """Return the vertices of the least `eccentricity`.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def center(A: Matrix, *, weight: bool = False) -> Vector:
 
 
 def periphery(A: Matrix, *, weight: bool = False) -> Vector:
-    """Return the vertices of the largest eccentricity.
+    """Return the vertices of the largest `eccentricity`.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def pagerank(
     tol: float | None = 1e-6, nstart: Weights | None = None, weight: bool = True,
     dangling: Weights | bool | None = None,
 ) -> Vector:  # fmt: skip
-    """Return the PageRank of each vertex.
+    """Return the PageRank of each vertex: how often a random walk with jumps visits it.
 
     Parameters
     ----------

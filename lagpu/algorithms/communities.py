@@ -114,8 +114,9 @@ def modularity(
 
     Notes
     -----
-    With the quotient C = P B P' and its sum t: ``tr(C) / t - resolution * (C 1)' (C' 1) / t**2``. B
-    is `A`, where the self-loops of an undirected graph count twice. Work O(m + n log n).
+    With the quotient C of `contraction`, its sum t and a vector 1 of ones:
+    ``tr(C) / t - resolution * (C 1)' (C' 1) / t**2``. The self-loops of an undirected graph count
+    twice. Work O(m + n log n).
     Source: Newman 2004; Leicht and Newman 2008 (directed).
 
     Examples
@@ -165,7 +166,7 @@ def louvain(
     A: Matrix, *, weight: bool = True, resolution: float = 1, threshold: float = 1e-7,
     max_level: int | None = None, seed: int | None = None,
 ) -> Vector:  # fmt: skip
-    """Return communities of large modularity.
+    """Return communities of large `modularity`.
 
     Parameters
     ----------

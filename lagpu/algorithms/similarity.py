@@ -194,7 +194,7 @@ def overall_reciprocity(A: Matrix) -> float:
 
 
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
-    """Return the Laplacian matrix ``D - A``, or ``D**-1/2 (D - A) D**-1/2``.
+    """Return the Laplacian ``D - A``, D the sums of rows, or ``D**-1/2 (D - A) D**-1/2``.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def sssp(
     A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
 ) -> Vector:  # fmt: skip
-    """Return each vertex's distance from `source` over the weights of `A`.
+    """Return each vertex's distance from `source`: single-source shortest paths over weights.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def bellman_ford(
 
     Notes
     -----
-    At most n + 1 products: two more than a shortest path has edges. A distance beyond 1.8e308 is
-    infinite. Rounding may make a cycle of length zero negative. The error says so; or the distances
-    converge, a few roundings below the lengths of the shortest paths.
+    Two products more than a shortest path has edges, at most n + 1. A distance beyond 1.8e308 is
+    infinite. Rounding may make a cycle of length zero negative: an error says so, or the distances
+    converge to a few roundings below the lengths of the shortest paths.
     Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples
@@ -402,7 +402,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
     Notes
     -----
     Step k allows paths through vertex k: ``D = D min (D[:, k] (outer.+) D[k, :])``. n steps,
-    O(n**3) work, n**2 entries of memory. Float distances may differ from those of `sssp` by
+    ``O(n**3)`` work, ``n**2`` entries of memory. Float distances may differ from those of `sssp` by
     rounding, as their sums have another order.
     Source: Floyd 1962; Warshall 1962.
 

@@ -388,7 +388,7 @@ def core_number(A: Matrix) -> Vector:
 
 
 def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -> Vector:
-    """Return the vertices of the k-core.
+    """Return the vertices of the k-core, those whose `core_number` is k or more.
 
     Parameters
     ----------
@@ -660,7 +660,7 @@ def _cube_roots(A: Matrix) -> Matrix:
 def average_clustering(
     A: Matrix, nodes: Any = None, weight: bool = False, count_zeros: bool = True
 ) -> float:
-    """Return the mean clustering coefficient of vertices.
+    """Return the mean of the shares that `clustering` returns.
 
     Parameters
     ----------

@@ -311,7 +311,7 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "The result: `length = 4; begin = 6; end = 5`." in page_of("pseudo_diameter", tmp_path)
     assert "The result: `{3, 4}`." in page_of("center", tmp_path)
     page = page_of("path_weight", tmp_path)
-    assert ", a path of least length from 0 to 5; the edges have" in page
+    assert ", for a path of least length from 0 to 5; the edges have" in page
     assert "Step through the statement." in page
     assert "| grid:8x8 | 64 | 224 | 1 |" in page
     page = page_of("contraction", tmp_path)
