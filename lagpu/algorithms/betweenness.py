@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.bfs import bfs_levels, frontier_of
-from lagpu.algorithms.inputs import random_seed, require_square, source_vertices
+from lagpu.algorithms.bfs import bfs_levels
+from lagpu.algorithms.inputs import frontier_of, random_seed, require_square, source_vertices
 from lagpu.algorithms.sssp import bellman_ford, lengths_of, tight_edges
 from lagpu.algorithms.structure import connected_components
 from lagpu.backends.protocol import Clusters, of_all, require_alike

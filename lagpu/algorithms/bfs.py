@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from lagpu.algebra.tables import semiring
-from lagpu.algorithms.inputs import index_type, source_vertex, source_vertices, where_any
+from lagpu.algorithms.inputs import (
+    frontier_of,
+    index_type,
+    source_vertex,
+    source_vertices,
+    where_any,
+)
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.dtypes import BOOL, FP64, INT32, DType
+from lagpu.dtypes import BOOL, FP64, INT32
 from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.loops.loop import loop
 
@@ -259,14 +263,6 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
         raise DomainMismatch("sources: a set has no order, which rows need. Give a list.")
     chosen = source_vertices(A, sources)
     return frontier_of(A, chosen, *((chosen, index_type(A)) if numbered else (True, BOOL)))
-
-
-def frontier_of(A: Matrix, sources: list[int], values: Any, kind: DType) -> Matrix:
-    """Return the k x n matrix with a value at each row's source."""
-    k, n = len(sources), A.nrows
-    return Matrix.from_coo(
-        np.arange(k), sources, values, kind, nrows=k, ncols=n, like=A, name="frontier"
-    )
 
 
 # ---- one breadth-first search from several vertices together, and their neighbourhoods

@@ -127,6 +127,14 @@ def simple(A: Matrix, name: str) -> Matrix:
     return A
 
 
+def frontier_of(A: Matrix, sources: list[int], values: Any, kind: DType) -> Matrix:
+    """Return the k x n matrix with a value at each row's source."""
+    k, n = len(sources), A.nrows
+    return Matrix.from_coo(
+        np.arange(k), sources, values, kind, nrows=k, ncols=n, like=A, name="frontier"
+    )
+
+
 def numbered(A: Matrix, name: str, size: int | None = None) -> Vector:
     """Return the vector 0, 1, 2, ...: of the vertex numbers of `A`, or of a size in INT64."""
     kind, size = (index_type(A), A.nrows) if size is None else (INT64, size)

@@ -10,7 +10,7 @@ import numpy as np
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.betweenness import batches
-from lagpu.algorithms.bfs import frontier_of, neighborhood
+from lagpu.algorithms.bfs import neighborhood
 from lagpu.algorithms.sssp import sssp
 from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
@@ -192,7 +192,7 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     sources = list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, what)
     sizes = Vector(INT64, n, like=A, name="sizes")
     for some in batches(A, sources, None):
-        frontier = frontier_of(A, some, True, BOOL)
+        frontier = inputs.frontier_of(A, some, True, BOOL)
         levels = Matrix(INT32, *frontier.shape, like=A, name="levels")
         for depth in loop(until_empty=frontier, times=times):
             levels(frontier.S) << depth

@@ -191,9 +191,12 @@ class _Clock(Clock):
 
     def _kernels(self, search: Callable[[], Any]) -> tuple[float, Any]:
         seen = _Kernels(cast(Backend, self.backend))
-        with observing(seen):
-            result = search()
-        return seen.ms(), result
+        try:
+            with observing(seen):
+                result = search()
+        finally:  # else the device is observed after a search that failed
+            ms = seen.ms()
+        return ms, result
 
     def _parts_of(self, search: Callable[[], Any]) -> tuple[Sample, Any]:
         """Search under a trace, which has the parts of the time: directions, or phases."""

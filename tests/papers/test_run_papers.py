@@ -148,6 +148,7 @@ def test_searches_beyond_the_limit_of_memory_are_missing(sim):
     (text,) = [text for text in part["missing"] if text.startswith("mycielski12, tdscCOOC: ")]
     assert "0 B free on sim" in text
     assert sim.device.free_bytes() > free / 2
+    assert sim.device.observer is None  # no clock is left where the search failed
 
 
 @pytest.mark.parametrize(("memory", "kept"), [(1 << 40, False), (None, True)])
