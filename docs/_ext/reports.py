@@ -150,7 +150,7 @@ def _by_graph(text):
 
 
 def _together(lines):
-    """Return each line once, with all graphs or variants of which it says the same."""
+    """Return each line once, with all the graphs or variants that it holds for."""
     found = {}
     for line in lines:
         several = re.fullmatch(r"(missing: [^,]+, |\* )([^:]+)(: .*)", line)

@@ -242,8 +242,11 @@ class OperatorTable(Table[Kind]):
         own = name or re.sub("[^a-z0-9]+", "_", function.__name__.lower()).strip("_")
         if parameterized:
             more = {"cuda": cuda, "result": result}
-            make = lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more)  # noqa: E731
-            return Parameterized(make, own, (function,))
+            return Parameterized(
+                lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more),
+                own,
+                (function,),
+            )
         functor = f"User_{own.replace('.', '_')}_{next(_numbers)}"
         rule = _inferred(function, own, self.row) if result is None else _constant(result)
         made: Any = self.row(
@@ -677,8 +680,11 @@ class MonoidTable(Table[Monoid]):
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity
-            make = lambda *x, **y: self._row(own, binaryop(*x, **y), end(*x, **y), None)  # noqa: E731
-            made = Parameterized(make, own, (binaryop, identity))
+            made = Parameterized(
+                lambda *x, **y: self._row(own, binaryop(*x, **y), end(*x, **y), None),
+                own,
+                (binaryop, identity),
+            )
             binaryop.monoid, made.is_idempotent = made, is_idempotent
             return made
         return self._row(own, binaryop, identity, None)

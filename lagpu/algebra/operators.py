@@ -242,8 +242,9 @@ class Operator(_Algebra):
         function, result = self.numpy, self.result(domain)
         if self.of_numbers:  # it computes with NumPy's numbers, which wrap
             number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
-            one = lambda *numbers: cast(self.numpy(*map(number, numbers)), result)  # noqa: E731
-            function = np.frompyfunc(one, len(operands), 1)
+            function = np.frompyfunc(
+                lambda *x: cast(self.numpy(*map(number, x)), result), len(operands), 1
+            )
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
             return cast(values.astype(result.numpy) if self.of_numbers else values, result)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Proof, Slices
+from lagpu.check.graph import Array, Edges, Proof, Slices
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
@@ -510,7 +510,9 @@ def check_degree_centrality(
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
 
     def ends(edges: Slices, *, loops: bool = False) -> Array:
-        counted = lambda e: np.asarray((e.begin == e.end) | (not loops), np.int64)  # noqa: E731
+        def counted(e: Edges) -> Array:
+            return np.asarray((e.begin == e.end) | (not loops), np.int64)
+
         return edges.at_ends(counted, np.add, 0)
 
     into, out = ends(proof.edges), ends(proof.edges.reversed)

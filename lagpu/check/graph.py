@@ -220,7 +220,10 @@ class Slices:
         """
         if self.parts is None:
             return self.own[0].at_ends(of, ufunc, empty)
-        work = lambda _, piece: self.own[piece].at_ends(of, ufunc, empty)  # noqa: E731
+
+        def work(_home: Any, piece: int) -> Array:
+            return self.own[piece].at_ends(of, ufunc, empty)
+
         return self.parts.reduced(work, (self.n, self.n), self._ends, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:

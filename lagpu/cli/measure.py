@@ -87,8 +87,12 @@ def bench(
             show(zoo.table(found["rows"]), what)
 
         kinds = [*map(str, outputs)]
-        work = lambda say, keep: zoo.run(name, place, kinds, roots, say, keep, show)  # noqa: E731
-        _measure("bench", json_file, work, show_zoo)
+        _measure(
+            "bench",
+            json_file,
+            lambda say, keep: zoo.run(name, place, kinds, roots, say, keep, show),
+            show_zoo,
+        )
         return
     plan = suite.Plan(
         graphs or (), tuple(dict.fromkeys(backend or ["auto"])),

@@ -217,9 +217,13 @@ def archive_source(stream: IO[bytes], name: str) -> Source:
                     edges = Edges(i, j, None if pattern else weights.astype(kind))
                     yield piece, Chunk(piece << 32 | k, edges)
 
-    shape = lambda _: (nrows, ncols, Edges.join([]))  # noqa: E731
-    bytes_of = lambda count: (32 * len(rows) + 16 * len(ptr)) // count  # noqa: E731
-    return Source(chunks, shape, bytes_of, pattern, kind)
+    return Source(
+        chunks,
+        shape=lambda extent: (nrows, ncols, Edges.join([])),
+        bytes_of=lambda count: (32 * len(rows) + 16 * len(ptr)) // count,
+        pattern=pattern,
+        kind=kind,
+    )
 
 
 def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Array, Array]:

@@ -371,8 +371,8 @@ class LoopScalars:
 
     `written` are those that statements write, `all` has those that are only read too. `unsure` are
     the reads that may find no value, in order, each with the ``id`` of its statement; the kernel
-    leaves the number of the first that did, from 1, or 0. `sure` says of each
-    scalar written whether it has a value after an iteration in which no read failed.
+    leaves the number of the first that did, from 1, or 0. `sure` says for each scalar written
+    whether it has a value after an iteration in which no read failed.
     """
 
     def __init__(
@@ -405,9 +405,9 @@ class LoopScalars:
     def ran(self, notification: HostNotification | None = None, once: bool = False) -> None:
         """Leave the scalars on the device; wait if a statement may have read one without a value.
 
-        A notification has the last scalar written; a body that ran `once` has ended, while a loop
-        may have had no iteration. `EmptyObject` if a statement has read a scalar
-        without a value; the loop ended before that statement.
+        A notification has the last scalar written. A body that runs `once` has had its iteration,
+        while a loop may have had none. `EmptyObject` if a statement has read a scalar without a
+        value; the loop ended before that statement.
         """
         if not self.all:
             return
@@ -442,9 +442,10 @@ def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
 def _unsure(
     statements: Statements, scalars: Sequence[ops.ScalarValue]
 ) -> tuple[list[tuple[int, ops.ScalarRef]], set[int]]:
-    """Return the reads that may find no value, each with the ``id`` of its statement.
+    """Return the reads that may find no value, and the scalars that have one afterwards.
 
-    And the ``id`` of each scalar that has a value after an iteration in which no read failed.
+    Each read comes with the ``id`` of its statement; the scalars, by ``id``, have a value after an
+    iteration in which no read failed.
 
     A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
     read before has a value. What has one at the top of an iteration depends on the end of the one
