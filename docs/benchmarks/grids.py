@@ -1,4 +1,4 @@
-"""Searches and betweenness on grids of pieces, beside one device of the same host.
+"""Algorithms on grids of pieces, beside one device of the same host.
 
 Each graph is made on each backend by itself, never on this host, so graphs may be as large as the
 devices hold. Results are compared with those of the first backend that holds the graph, for every
@@ -25,7 +25,7 @@ from lagpu import algorithms, backends
 from lagpu.algebra.tables import binary, indexunary, monoid
 from lagpu.backends.protocol import Backend
 from lagpu.bench.harness import SEED, Clock, Report, Row, envelope, used_bytes
-from lagpu.bench.suite import ALGORITHMS
+from lagpu.catalog import FINDS
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import INT64
@@ -35,6 +35,8 @@ from lagpu.host.files import require_writable, write_json
 from lagpu.host.job import first_reports, owner, speaks
 from lagpu.loops.loop import eager
 
+_SEARCHES = FINDS | {"distances": "sssp"}
+_ALGORITHMS = _SEARCHES | {"ranks": "pagerank", "components": "connected_components"}
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
 _SAME = 1e-9  # relative, of sums that are added in another order
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -78,26 +80,28 @@ def _agree(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     )
 
 
-def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[int, Any]) -> Row:
-    """Search from every root, compare with the digests in `known`, and return a row.
+def measured(A: Matrix, what: str, roots: list[int], fused: bool, known: dict[int, Any]) -> Row:
+    """Run an algorithm from every root, or once if it has none; return a row.
 
-    The first backend stores the digest of each root's result there. Parents, which may differ, are
-    compared by the vertices that have one.
+    The first backend stores the digest of each result in `known`, the others compare. Parents,
+    which may differ, are compared by the vertices that have one.
     """
-    algorithm = ALGORITHMS[output]
+    algorithm = functools.partial(getattr(algorithms, _ALGORITHMS[what]), A)
+    roots = roots if what in _SEARCHES else [0]
     samples, same, numbers = [], True, _numbers(A)
     with nullcontext() if fused else eager():
-        for root in roots[:2]:  # compiles kernels, and makes what is kept
-            algorithm(A, root)
+        for root in roots[:2] * (1 if what in _SEARCHES else 2):  # compiles, makes what is kept
+            algorithm(*([root] if what in _SEARCHES else []))
         clock = Clock(A.backend)
         for root in roots:
-            sample, result = clock.measure(functools.partial(algorithm, A, root))
+            given = [root] if what in _SEARCHES else []
+            sample, result = clock.measure(functools.partial(algorithm, *given))
             samples.append(sample)
-            found = _digest(result, numbers, output != "parents")
+            found = _digest(result, numbers, what != "parents")
             same = same and _agree(known.setdefault(root, found), found)
     device_ms, wall_ms = (np.array([x[k] for x in samples]) for k in (0, 1))
     return {
-        "what": output,
+        "what": what,
         "loop": A.backend.last_loop,
         "roots": len(roots),
         "median_ms": float(np.median(device_ms)),
@@ -108,18 +112,17 @@ def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[in
     }
 
 
-def betweenness(A: Matrix, sources: int, known: dict[str, Any]) -> Row:
-    """Sum the dependencies of random sources, on sub-clusters of one piece; return a row."""
-    pieces = None if A.backend.capabilities.parts is None else 1
+def betweenness(A: Matrix, sources: int, pieces: int | None, known: dict[str, Any]) -> Row:
+    """Sum the dependencies of random sources, on sub-clusters of so many pieces; return a row."""
     times: list[float] = []
     for _ in range(4):
         begin = time.perf_counter()
         found = algorithms.betweenness_centrality(A, sources, seed=SEED, pieces=pieces)
         values = found.to_dense(0.0)
         times.append((time.perf_counter() - begin) * 1e3)
-    before = known.setdefault("betweenness", values)
+    before = known.setdefault(sources, values)
     return {
-        "what": f"betweenness, {sources} sources",
+        "what": f"betweenness, {sources} sources" + f", each on {pieces}" * ((pieces or 1) > 1),
         "loop": A.backend.last_loop,
         "roots": sources,
         "wall_median_ms": float(np.median(times[1:])),
@@ -129,20 +132,25 @@ def betweenness(A: Matrix, sources: int, known: dict[str, Any]) -> Row:
 
 
 def _rows(
-    name: str, places: list[Backend], roots: int, outputs: list[str], modes: list[bool], bc: int
+    name: str, places: list[Backend], roots: int, whats: list[str], modes: list[bool], bc: list[int]
 ) -> Iterator[Row]:
-    known: dict[str, dict[Any, Any]] = {what: {} for what in (*outputs, "bc")}
+    known: dict[str, dict[Any, Any]] = {what: {} for what in (*whats, "bc")}
     starts: list[int] = []
     for place in places:
         gc.collect()
+        parts = place.capabilities.parts
         try:
             begin = time.perf_counter()
             A = load(name, place)
             made_s = time.perf_counter() - begin
             starts = starts or roots_of(A, roots)
-            found = [search(A, starts, what, mode, known[what]) for what in outputs
+            found = [measured(A, what, starts, mode, known[what]) for what in whats
                      for mode in modes]  # fmt: skip
-            found += [betweenness(A, bc, known["bc"])] if bc else []
+            found += [
+                betweenness(A, count, pieces, known["bc"])
+                for count in bc
+                for pieces in ([None] if parts is None else sorted({1, parts.count}))
+            ]
         except OutOfMemory as error:
             yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
             continue
@@ -158,12 +166,12 @@ def main(
     graphs: Annotated[list[str], typer.Argument(help="Graphs such as kron24e16.")],
     backend: Annotated[list[str], typer.Option("-b", help="Such as gpu and grid:2:gpu.")],
     roots: Annotated[int, typer.Option(help="Searches of each graph.")] = 16,
-    output: Annotated[list[str], typer.Option(help="levels, parents, or paths.")] = ["levels"],  # noqa: B006
+    output: Annotated[list[str], typer.Option(help=", ".join(_ALGORITHMS))] = ["levels"],  # noqa: B006
     by_statement: Annotated[bool, typer.Option(help="Statement by statement too.")] = False,
-    sources: Annotated[int, typer.Option(help="Sources of betweenness; 0: none.")] = 0,
+    sources: Annotated[list[int], typer.Option(help="Sources of betweenness.")] = [],  # noqa: B006
     json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
 ) -> None:
-    """Measure searches and betweenness on grids, beside one device.
+    """Measure algorithms on grids, beside one device.
 
     Of a job of `mpirun` or `srun` the first process prints and writes.
     """
