@@ -13,8 +13,9 @@ import functools
 import gc
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,8 +36,14 @@ from lagpu.host.files import require_writable, write_json
 from lagpu.host.job import first_reports, owner, speaks
 from lagpu.loops.loop import eager
 
+Runs = dict[int, Callable[[], Vector]]
 _SEARCHES = FINDS | {"distances": "sssp"}
-_ALGORITHMS = _SEARCHES | {"ranks": "pagerank", "components": "connected_components"}
+_ALGORITHMS = _SEARCHES | {
+    "ranks": "pagerank",
+    "components": "connected_components",
+    "betweenness": "betweenness_centrality",
+}
+_SOURCES = 4, 64  # of betweenness
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
 _SAME = 1e-9  # relative, of sums that are added in another order
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -80,22 +87,37 @@ def _agree(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     )
 
 
-def measured(A: Matrix, what: str, roots: list[int], fused: bool, known: dict[int, Any]) -> Row:
-    """Run an algorithm from every root, or once if it has none; return a row.
+def runs_of(A: Matrix, what: str, roots: list[int]) -> dict[str, Runs]:
+    """Return the calls of an algorithm by their root, or 0; of betweenness for each `pieces`."""
+    algorithm = functools.partial(getattr(algorithms, _ALGORITHMS[what]), A)
+    if what in _SEARCHES:
+        return {what: {root: functools.partial(algorithm, root) for root in roots}}
+    if what != "betweenness":
+        return {what: {0: algorithm}}
+    parts = A.backend.capabilities.parts
+    made: dict[str, Runs] = {}
+    for pieces in [None] if parts is None else sorted({1, parts.count}):
+        for count in _SOURCES:
+            several = f", each on {pieces}" if pieces is not None and pieces > 1 else ""
+            run = functools.partial(algorithm, count, seed=SEED, pieces=pieces)
+            made[f"betweenness of {count} sources{several}"] = {count: run}
+    return made
+
+
+def measured(
+    A: Matrix, what: str, runs: Runs, fused: bool, numbers: Vector, known: dict[int, Any]
+) -> Row:
+    """Make all calls and return a row.
 
     The first backend stores the digest of each result in `known`, the others compare. Parents,
     which may differ, are compared by the vertices that have one.
     """
-    algorithm = functools.partial(getattr(algorithms, _ALGORITHMS[what]), A)
-    roots = roots if what in _SEARCHES else [0]
-    samples, same, numbers = [], True, _numbers(A)
+    samples, same, clock = [], True, Clock(A.backend)
     with nullcontext() if fused else eager():
-        for root in roots[:2] * (1 if what in _SEARCHES else 2):  # compiles, makes what is kept
-            algorithm(*([root] if what in _SEARCHES else []))
-        clock = Clock(A.backend)
-        for root in roots:
-            given = [root] if what in _SEARCHES else []
-            sample, result = clock.measure(functools.partial(algorithm, *given))
+        for run in [*runs.values(), *runs.values()][:2]:  # compiles, makes what is kept
+            run()
+        for root, run in runs.items():
+            sample, result = clock.measure(run)
             samples.append(sample)
             found = _digest(result, numbers, what != "parents")
             same = same and _agree(known.setdefault(root, found), found)
@@ -103,7 +125,7 @@ def measured(A: Matrix, what: str, roots: list[int], fused: bool, known: dict[in
     return {
         "what": what,
         "loop": A.backend.last_loop,
-        "roots": len(roots),
+        "roots": len(runs),
         "median_ms": float(np.median(device_ms)),
         "max_ms": float(device_ms.max()),
         "wall_median_ms": float(np.median(wall_ms)),
@@ -112,52 +134,27 @@ def measured(A: Matrix, what: str, roots: list[int], fused: bool, known: dict[in
     }
 
 
-def betweenness(A: Matrix, sources: int, pieces: int | None, known: dict[str, Any]) -> Row:
-    """Sum the dependencies of random sources, on sub-clusters of so many pieces; return a row."""
-    times: list[float] = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        found = algorithms.betweenness_centrality(A, sources, seed=SEED, pieces=pieces)
-        values = found.to_dense(0.0)
-        times.append((time.perf_counter() - begin) * 1e3)
-    before = known.setdefault(sources, values)
-    return {
-        "what": f"betweenness, {sources} sources" + f", each on {pieces}" * ((pieces or 1) > 1),
-        "loop": A.backend.last_loop,
-        "roots": sources,
-        "wall_median_ms": float(np.median(times[1:])),
-        "wall_max_ms": max(times[1:]),
-        "same": bool(np.allclose(before, values, rtol=_SAME, atol=0)),
-    }
-
-
 def _rows(
-    name: str, places: list[Backend], roots: int, whats: list[str], modes: list[bool], bc: list[int]
-) -> Iterator[Row]:
-    known: dict[str, dict[Any, Any]] = {what: {} for what in (*whats, "bc")}
-    starts: list[int] = []
-    for place in places:
-        gc.collect()
-        parts = place.capabilities.parts
-        try:
-            begin = time.perf_counter()
-            A = load(name, place)
-            made_s = time.perf_counter() - begin
-            starts = starts or roots_of(A, roots)
-            found = [measured(A, what, starts, mode, known[what]) for what in whats
-                     for mode in modes]  # fmt: skip
-            found += [
-                betweenness(A, count, pieces, known["bc"])
-                for count in bc
-                for pieces in ([None] if parts is None else sorted({1, parts.count}))
-            ]
-        except OutOfMemory as error:
-            yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
-            continue
-        facts = {"graph": name, "backend": place.name, "vertices": A.nrows, "entries": A.nvals}
-        more = {"bytes": used_bytes(place), "made_s": made_s}
-        yield from (facts | row | more for row in found)
-        del A
+    name: str, place: Backend, roots: list[int], count: int, modes: list[bool],
+    known: dict[str, dict[int, Any]],
+) -> Iterator[Row]:  # fmt: skip
+    """Measure on one backend what `known` names; the first one finds the roots."""
+    gc.collect()
+    facts: Row = {"graph": name, "backend": place.name}
+    try:
+        begin = time.perf_counter()
+        A = load(name, place)
+        facts |= {"vertices": A.nrows, "entries": A.nvals}
+        facts["made_s"] = time.perf_counter() - begin
+        roots += [] if roots else roots_of(A, count)
+        numbers = _numbers(A)
+        for what, digests in known.items():
+            for label, runs in runs_of(A, what, roots).items():
+                for fused in modes:
+                    row = measured(A, label, runs, fused, numbers, digests)
+                    yield facts | row | {"bytes": used_bytes(place)}
+    except OutOfMemory as error:
+        yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
 
 
 @app.command()
@@ -168,7 +165,6 @@ def main(
     roots: Annotated[int, typer.Option(help="Searches of each graph.")] = 16,
     output: Annotated[list[str], typer.Option(help=", ".join(_ALGORITHMS))] = ["levels"],  # noqa: B006
     by_statement: Annotated[bool, typer.Option(help="Statement by statement too.")] = False,
-    sources: Annotated[list[int], typer.Option(help="Sources of betweenness.")] = [],  # noqa: B006
     json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
 ) -> None:
     """Measure algorithms on grids, beside one device.
@@ -181,7 +177,11 @@ def main(
         modes = [True, False] if by_statement else [True]
         found: Report = envelope(places, {}) | {"rows": []}
         for name in graphs:
-            for row in _rows(name, places, roots, output, modes, sources):
+            starts: list[int] = []
+            known: dict[str, dict[int, Any]] = {what: {} for what in output}
+            for row in chain.from_iterable(
+                _rows(name, place, starts, roots, modes, known) for place in places
+            ):
                 print(_line(row), flush=True)
                 found["rows"].append(row)
                 if json is not None:  # whole after each row, should the machine's time end

@@ -1,6 +1,7 @@
 """``lagpu paper --quick``: every row is proved, and what is missing is named."""
 
 import json
+import time
 from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
@@ -485,6 +486,22 @@ def test_roots_are_as_many_as_there_is_time_for(sim, seconds, roots, runs):
     assert not refusals
     assert {(row["roots"], len(row["runs"])) for row in part["rows"]} == {(roots, runs)}
     assert all(row["checked"] for row in part["rows"])
+
+
+def test_what_a_first_search_makes_is_not_in_the_time_of_the_only_one():
+    def run(root):
+        time.sleep(0.4 * (not searched))
+        searched.append(root)
+        return levels
+
+    A = load_graph("path:9", "cpu")
+    levels, searched = algorithms.bfs_levels(A, 0), []
+    tested = runs._Roots.of("a path", A, 4, 1).own(4, 0.2)
+    clock = runs._Clock(None, "peer")
+    found, _ = runs._timed(tested, clock, run, "levels", "a test", lambda *_: levels)
+    assert not found.once
+    assert max(sample.device_ms for sample in found.samples) < 200
+    assert len(tested.roots) == len(found.samples) == 4
 
 
 @pytest.mark.parametrize(("seconds", "left"), [(50, 50), (12, 12), (10, 3), (1, 1)])
