@@ -72,14 +72,15 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
             with as_mode(policy):
                 if clock.has_device:  # compiles kernels, and makes workspaces
                     search(int(sources[0]))
-                times = [_cost(clock, partial(search, int(v))) for v in sources]
+                times = [cost_of(clock, partial(search, int(v))) for v in sources]
             costs[policy] = list(map(min, times, costs.get(policy, times)))
         ratio, best = max((max(np.divide(costs["auto"], x)), key) for key, x in costs.items())
         yield {"graph": name, "output": output, "ratio": float(ratio),
                "best": best, "costs": costs}  # fmt: skip
 
 
-def _cost(clock: Clock, search: Callable[[], object]) -> float:
+def cost_of(clock: Clock, search: Callable[[], object]) -> float:
+    """Return the milliseconds of a search, or what it looks at where nothing is timed."""
     if clock.has_device:
         return statistics.median(clock.repeat(clock.queued, search)[0])
     with trace() as t:

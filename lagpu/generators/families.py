@@ -71,6 +71,14 @@ def _ring(s: int, near: int, rewired: float = 0, cube: bool = False) -> Edges:
     return u, np.where(draw.random(len(u)) < rewired, draw.integers(0, n, len(u)), v), n
 
 
+def _communities(s: int, size: int, near: int, far: float) -> Edges:
+    """`near` neighbours of each vertex, from its community of `size`, some from any."""
+    n, draw = 1 << s, np.random.default_rng(s)
+    u = np.repeat(np.arange(n), near)
+    own = u // size * size + draw.integers(0, size, len(u))
+    return u, np.where(draw.random(len(u)) < far, draw.integers(0, n, len(u)), own), n
+
+
 def _sides(s: int, left: int, each: int) -> Edges:
     """Bipartite: all vertices of the right side join `each` of the left side."""
     v = np.repeat(np.arange(left, 1 << s), each)
@@ -117,6 +125,8 @@ def zoo(s: int) -> dict[str, list[Made | str]]:
         "attachment": [P(_attached, s, 1), P(_attached, s, 2), P(_attached, s, 16)],
         "hypercubes": [P(_ring, s, s, cube=True), P(_ring, s - 3, s - 3, cube=True)],
         "small world": [P(_ring, s, 8, 0.001), P(_ring, s, 8, 0.1), P(_ring, s, 2, 0.05)],
+        "communities": [P(_communities, s, half, 8, 0.01), P(_communities, s, half // 8, 16, 0.1),
+                        P(_communities, s, 1 << s - 3, 4, 0.001)],
         "rings": [P(_ring, s, 16), P(_ring, s - 3, 128), f"cycle:{8 * half}"],
         "webs": [P(_tailed, P(r, s, 8, 0.57), 1, 4 * half), P(_tailed, P(r, s, 8, 0.7), 64, half)],
         "disconnected": [P(_beside, P(r, s - 1, 16, 0.57), P(_ring, s - 1, 8)),

@@ -19,21 +19,25 @@ SPEC.loader.exec_module(grids)
 run = CliRunner().invoke
 
 
-def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
+def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path, monkeypatch):
+    monkeypatch.setattr(grids, "_SOURCES", (3,))
     file = tmp_path / "grids.json"
     words = ["kron8e16", "-b", "sim", "-b", "grid:2:sim", "--roots", "3", "--json", str(file)]
-    said = run(grids.app, [*words, "--by-statement", "--sources", "3", "--output", "parents"])
+    asked = [word for name in ("parents", "ranks", "betweenness") for word in ("--output", name)]
+    said = run(grids.app, [*words, "--by-statement", *asked])
     assert said.exit_code == 0, said.output
     report = json.loads(file.read_text("utf-8"))
     rows = report["rows"]
+    by_cluster, by_pieces = "betweenness of 3 sources", "betweenness of 3 sources, each on 2"
     assert [(row["backend"], row["what"]) for row in rows] == [
         (place, what)
-        for place in ("sim", "grid:2:sim")
-        for what in ("parents", "parents", "betweenness, 3 sources")
+        for place, last in (("sim", [by_cluster]), ("grid:2:sim", [by_cluster, by_pieces]))
+        for what in ("parents", "ranks", *last)
+        for _ in range(2)
     ]
     assert all(row["same"] for row in rows)
     assert [row["loop"].partition(":")[0] for row in rows[:2]] == ["grid search", "eager"]
-    assert rows[3]["loop"].startswith("search of pieces")
+    assert rows[6]["loop"].startswith("search of pieces")
     assert said.output.count("parents: median_ms") == 4
 
 
@@ -61,12 +65,16 @@ def test_what_was_measured_before_an_error_is_in_the_file(tmp_path):
 
 def test_another_result_is_reported():
     A = generators.kronecker(7, backend="cpu")
-    roots = grids.roots_of(A, 2)
-    known = {}
-    assert grids.search(A, roots, "levels", True, known)["same"]
+    roots, numbers, known = grids.roots_of(A, 2), grids._numbers(A), {}
+
+    def row():
+        runs = grids.runs_of(A, "levels", roots)["levels"]
+        return grids.measured(A, "levels", runs, True, numbers, known)
+
+    assert row()["same"]
     count, *sums = known[roots[1]]
     known[roots[1]] = (count, *sums[:-1], sums[-1] + 1)
-    assert not grids.search(A, roots, "levels", True, known)["same"]
+    assert not row()["same"]
 
 
 def test_floats_may_be_added_in_another_order_and_whole_numbers_are_exact():

@@ -59,7 +59,7 @@ def test_the_smaller_of_two_rounds_counts(monkeypatch):
     """A time may be half as long again by chance, so policies are timed by turns, twice."""
     costs = itertools.count(100, -1)
     monkeypatch.setattr(zoo.Clock, "has_device", True)
-    monkeypatch.setattr(zoo, "_cost", lambda *_: float(next(costs)))
+    monkeypatch.setattr(zoo, "cost_of", lambda *_: float(next(costs)))
     A = zoo.graph("rings", zoo.zoo(8)["rings"][0], "sim")
     (row,) = zoo.measured("ring", A, ("levels",), 1, 1)
     assert row["costs"] == {name: [94.0 - k] for k, name in enumerate(zoo.POLICIES)}

@@ -117,7 +117,8 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
         return None
     step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
     step = step if dtype.is_float else max(1, int(step))
-    waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
+    copies = [alone(part.device, part.copy, dtype) for part in f.parts]
+    waiting = pieces.handle(copies, dtype, f.shape)
     settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value
     limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
     upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
@@ -140,7 +141,11 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
 
 def _extremes(A: GridHandle) -> tuple[Any, Any]:
     """Return the least and the largest value; NaN for both if one is not a finite number."""
-    ends = [x for part in A.parts if part.nvals for x in extreme_values(part.csc())] or [0]
+
+    def of(part: MatrixHandle) -> tuple[Any, Any]:
+        return extreme_values(part.csc())
+
+    ends = [x for part in A.parts if part.nvals for x in alone(part.device, of, part)] or [0]
     return (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
 
 
@@ -206,7 +211,7 @@ class GridProgram:
                 programs.append(self._part(k, local, self._until.on(parts), shared, sizes))
         self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
-        programs[0].ran()
+        alone(programs[0].device, programs[0].ran)
 
     def _part(
         self, k: int, local: ops.Statements, until: Until,

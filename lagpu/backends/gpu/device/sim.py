@@ -37,6 +37,7 @@ _CLUSTER = 3  # blocks
 _UNASKED_BYTES = 1 << 20
 _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
+_entered = threading.local()  # the device of this thread, as a GPU is a thread's
 
 
 class SimDevice(Device):
@@ -70,7 +71,16 @@ class SimDevice(Device):
         self._files: dict[int, int] = {}  # of windows, by their address
         self.stop = self.pinned_zeros(1)
 
+    def enter(self) -> None:
+        _entered.device = id(self)
+
+    def _require_entered(self) -> None:
+        """Refuse what a GPU may do on another one, or not at all: a copy, an event, a launch."""
+        if getattr(_entered, "device", id(self)) != id(self):
+            raise KernelLaunchError("sim: the thread has entered another device. Report a bug.")
+
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
+        self._require_entered()
         self._run([self.packed(kernel, args, how)], threads, how)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
@@ -157,12 +167,15 @@ class SimDevice(Device):
         return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        self._require_entered()
         return np.array(array, order="C")
 
     def _to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        self._require_entered()
         return array.copy()
 
     def _read(self, array: np.ndarray[Any, Any]) -> bool | int | float:
+        self._require_entered()
         return array.item()
 
     def notification(self) -> HostNotification:
@@ -195,6 +208,7 @@ class SimDevice(Device):
             self._limit = before
 
     def timer(self) -> Timer:
+        self._require_entered()
         return _WallTimer()
 
     def describe(self) -> dict[str, str]:
