@@ -30,7 +30,7 @@ from lagpu.catalog import FINDS
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import INT64
-from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
+from lagpu.errors import InvalidValue, LagpuError, LimitExceeded, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
 from lagpu.host.job import first_reports, owner, speaks
@@ -134,6 +134,14 @@ def measured(
     }
 
 
+def _row(A: Matrix, label: str, *given: Any) -> Row:
+    """Return what `measured` does, or why the graph has no such result."""
+    try:
+        return measured(A, label, *given) | {"bytes": used_bytes(A.backend)}
+    except LimitExceeded as error:
+        return {"what": f"{label}: {error}"}
+
+
 def _rows(
     name: str, place: Backend, roots: list[int], count: int, modes: list[bool],
     known: dict[str, dict[int, Any]],
@@ -151,8 +159,7 @@ def _rows(
         for what, digests in known.items():
             for label, runs in runs_of(A, what, roots).items():
                 for fused in modes:
-                    row = measured(A, label, runs, fused, numbers, digests)
-                    yield facts | row | {"bytes": used_bytes(place)}
+                    yield facts | _row(A, label, runs, fused, numbers, digests)
     except OutOfMemory as error:
         yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
 

@@ -70,6 +70,7 @@ class SimDevice(Device):
         self._limit: int | None = None
         self._files: dict[int, int] = {}  # of windows, by their address
         self.stop = self.pinned_zeros(1)
+        self.enter()
 
     def enter(self) -> None:
         _entered.device = id(self)
