@@ -334,8 +334,8 @@ def test_a_launch_comes_again_with_new_scalars(place, monkeypatch):
         assert found[0].to("cpu").isclose(x)
         assert found[1] == pytest.approx(sums)
         assert found[2] == pytest.approx(lost)
-        assert len(came) >= 7
         assert copies[-4:] == [0] * 4
+    assert len(came) >= 7  # of the second run: a GPU's kernels have been launched twice
 
 
 def test_a_launch_comes_again_with_other_scalars(place):
