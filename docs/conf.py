@@ -14,7 +14,7 @@ import matplotlib
 import nbformat
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import desc, desc_parameter, desc_sig_name, pending_xref
 from sphinx.writers.html5 import HTML5Translator
 
 import lagpu
@@ -129,10 +129,26 @@ class Translator(HTML5Translator):
             self.body[begin:] = [self.option.sub(r"\g<0><wbr>", x) for x in self.body[begin:]]
 
 
-def _unlink_shapes(app, doctree):
-    """Let ``(nvals,)`` in the type of a parameter be a shape: a class has a capital letter."""
+def _parameters(node):
+    """Return the names of the parameters of the function or class whose docstring holds a node."""
+    while node is not None and not isinstance(node, desc):
+        node = node.parent
+    signatures = () if node is None else node[:-1]
+    found = [each for signature in signatures for each in signature.findall(desc_parameter)]
+    return {name.astext() for each in found for name in each.findall(desc_sig_name)}
+
+
+def _unlink_words(app, doctree):
+    """Let ``(nvals,)`` in a parameter's type be a shape, and a parameter's name no attribute.
+
+    A class has a capital letter. ``nrows`` in the docstring of a function with such a parameter is
+    that parameter, whatever else has the name.
+    """
     for link in list(doctree.findall(pending_xref)):
-        if link.get("reftype") == "class" and link["reftarget"].islower():
+        kind, target = link.get("reftype"), link.get("reftarget")
+        if (kind == "class" and target.islower()) or (
+            kind == "obj" and target in _parameters(link)
+        ):
             link.replace_self(link.children)
 
 
@@ -216,6 +232,11 @@ def _restore_attribute(app, what, name, member, options, lines):
         lines[:] = _described[name]
 
 
+def _link_pages(app, what, name, member, options, lines):
+    """Link to a page that a docstring names by its path."""
+    lines[:] = [re.sub(r"docs/([\w/]+)\.md", r":doc:`/\1`", line) for line in lines]
+
+
 def _link_notebook(app, doctree, page):
     """Begin a page of the course with a link to its notebook."""
     if not page.startswith("course/"):
@@ -277,7 +298,7 @@ SYMBOLS = (
     (
         "operations/",
         r"(?m)^\| formula \|.*\\langle\\mathbf\{[mM].*\n\| lagpu.*\n\| C API .*\n",
-        "In ⟨ ⟩ is the [mask](../course/03_masks.md).",
+        "Left of the equals sign, ⟨ ⟩ holds the [mask](../course/03_masks.md).",
     ),
 )
 
@@ -344,11 +365,12 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
     app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
+    app.connect("autodoc-process-docstring", _link_pages, priority=700)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
-    app.connect("doctree-read", _unlink_shapes)
+    app.connect("doctree-read", _unlink_words)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _link_pictures)
