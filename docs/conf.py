@@ -206,10 +206,13 @@ def _fold(table, rows):
 # ------------------------------------------- figures from data, the course as notebooks, slides
 
 
+_INNER = ("row", "as_scalar", "refuse", "copying", "described", "evaluate", "merged", "fold_runs")
+
+
 def _skip_operators(app, what, name, member, skip, options):
     """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
     is_operator = type(member).__module__.startswith("lagpu.algebra.")
-    return True if is_operator or name in ("row", "as_scalar") else None
+    return True if is_operator or name in _INNER else None
 
 
 _described = {}  # the lines of each attribute, for `_restore_attribute`
@@ -232,9 +235,38 @@ def _restore_attribute(app, what, name, member, options, lines):
         lines[:] = _described[name]
 
 
-def _link_pages(app, what, name, member, options, lines):
-    """Link to a page that a docstring names by its path."""
-    lines[:] = [re.sub(r"docs/([\w/]+)\.md", r":doc:`/\1`", line) for line in lines]
+def _explain(app, what, name, member, options, lines):
+    """Link to pages that a docstring names by their paths, and give the values of constants."""
+    if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
+        lines[:] = []  # the heading says it
+    package = ".".join((getattr(member, "__module__", None) or name).split(".")[:2])
+    modules = [vars(module) for key, module in sys.modules.items() if key.startswith(package)]
+    text = re.sub(r"docs/([\w/]+)\.md", r":doc:`/\1`", "\n".join(lines))
+    for constant in dict.fromkeys(re.findall(r"`([A-Z]{4}[A-Z_]*)`", text)):
+        value = next((found[constant] for found in modules if constant in found), None)
+        if isinstance(value, tuple):
+            rules = "\n".join(f"{k}. {rule}." for k, rule in enumerate(value, 1))
+            text += f"\n\n``{constant}``:\n\n{rules}\n"
+        elif isinstance(value, dict):
+            each = ", ".join(f"{x:g} for {key}" for key, x in value.items())
+            text = text.replace(f"`{constant}`", f"``{constant}`` ({each})")
+        elif isinstance(value, int):
+            text = text.replace(f"`{constant}`", f"``{constant}`` ({value:,})")
+    lines[:] = text.split("\n")
+
+
+def _join_parameters(app, doctree):
+    """Let parameters with one description, which napoleon repeats for each, be one item."""
+    for items in list(doctree.findall(nodes.bullet_list)):
+        first, said = None, ""
+        for item in list(items) if isinstance(items.parent, nodes.field_body) else ():
+            name, text = item[0][0], item.astext()
+            if first is not None and text == name.astext() + said:
+                first += [nodes.Text(", "), name]
+                items.remove(item)
+            else:
+                first, said = nodes.inline("", "", name.deepcopy()), text[len(name.astext()) :]
+                item[0][0] = first
 
 
 def _link_notebook(app, doctree, page):
@@ -365,12 +397,13 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
     app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
-    app.connect("autodoc-process-docstring", _link_pages, priority=700)
+    app.connect("autodoc-process-docstring", _explain, priority=700)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_words)
+    app.connect("doctree-read", _join_parameters)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _link_pictures)
