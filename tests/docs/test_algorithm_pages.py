@@ -319,6 +319,12 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert ":alt: Cells of A, labels, place, names and P. Step 1: " in page
     assert "written by the step" in page
     assert "T` has no name in the code." in page_of("in_degree_centrality", tmp_path)
+    page = page_of("k_hop_sizes", tmp_path)
+    assert "`sizes[some] << count`" in page
+    assert "`T` has no name in the code." in page
+    assert "other entry of a matrix" in page
+    assert "results without a name" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
+    assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)
     assert "*-*: the system has the other method." in pages.markdown(
         pages.rows()["connected_components"],
