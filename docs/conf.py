@@ -239,8 +239,9 @@ def _explain(app, what, name, member, options, lines):
     """Link to pages that a docstring names by their paths, and give the values of constants."""
     if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
         lines[:] = []  # the heading says it
-    package = ".".join((getattr(member, "__module__", None) or name).split(".")[:2])
-    modules = [vars(module) for key, module in sys.modules.items() if key.startswith(package)]
+    places = (name, getattr(member, "__module__", None) or name)
+    packages = tuple(".".join(place.split(".")[:2]) for place in places)
+    modules = [vars(module) for key, module in sys.modules.items() if key.startswith(packages)]
     text = re.sub(r"docs/([\w/]+)\.md", r":doc:`/\1`", "\n".join(lines))
     for constant in dict.fromkeys(re.findall(r"`([A-Z]{4}[A-Z_]*)`", text)):
         value = next((found[constant] for found in modules if constant in found), None)

@@ -602,7 +602,7 @@ _SIGNS = (  # of a formula, and what they mean
     (r" \w+= ", "`x op= y` merges y into x by op"),
     (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
     (r"⊕", "`f(x ⊕ y)` has entries where x or y has"),
-    (r"\b([gln][et])\(\w+ ⊗", "`{0}(x ⊗ y)` is whether x is {2} y"),
+    (r"\b(eq|[gln][et])\(\w+ ⊗", "`{0}(x ⊗ y)` is whether x is {2} y"),
     (r"value(\w\w)\(", "`value{0}(x, y)` keeps the entries {2} y"),
     (r"offdiag\(", "`offdiag` leaves out the diagonal"),
     (r"\bone\(", "`one(x)` is x with 1 for each entry"),

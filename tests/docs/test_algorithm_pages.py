@@ -325,6 +325,7 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "other entry of a matrix" in page
     assert "results without a name" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
     assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
+    assert "`eq(x ⊗ y)` is whether x is equal to y" in page_of("maximal_matching", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)
     assert "*-*: the system has the other method." in pages.markdown(
         pages.rows()["connected_components"],
