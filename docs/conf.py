@@ -35,6 +35,7 @@ version = release = lagpu.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_ext", "slides"]
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"lagpu {version}"
 html_static_path = ["_static"]

@@ -38,6 +38,14 @@ def test_every_algorithm_is_listed_once():
     assert "\n| question | function |" in table
 
 
+@pytest.mark.parametrize("name", ["largest_component", "eigenvector_centrality", "triangles"])
+def test_functions_of_a_formula_have_words(name, tmp_path):
+    formula, said = page_of(name, tmp_path).split("```text\n")[1].split("## Code")[0].split("```")
+    plain = {"plus", "min", "max", "minus", "times", "abs", "s"}  # as in Python
+    for function in {*re.findall(r"(?<![\w.⟨])(\w+)\(", formula)} - plain:
+        assert f"{function}(" in said, function
+
+
 @pytest.mark.parametrize("name", ["bfs_levels", "triangle_count", "has_path", "sssp"])
 def test_a_page_has_all_parts(name, tmp_path):
     page = page_of(name, tmp_path)
