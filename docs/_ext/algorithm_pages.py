@@ -723,7 +723,8 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     pictures = []
     for step in chosen if len(steps) else ():
         drawn = graph.draw(step) if graph and _of_vertices(step, A, others=False) else ""
-        pictures.append((step, drawn or drawing.draw(step)))
+        made = re.sub(r"(entries of \w+) \(\d\)", r"\1", drawn) or drawing.draw(step)
+        pictures.append((step, made))
     widths = [float(re.search(r'<svg [^>]*?width="([\d.]+)"', made)[1]) for _, made in pictures]
     yield "::::{container} steps" + " wide" * (max(widths, default=0) > _WIDE)
     for step, made in pictures:
@@ -739,7 +740,10 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         marks = "<span>\u25b6 written by the step</span>" * cells
         yield f'<div class="legend">{drawing.legend(str(pictures))}{marks}</div>\n'
     codes = {step.code for step in chosen if step.code}
-    yield from _unnamed("\n".join(map(written, chosen)), codes)
+    drawn = re.findall(r">(?:\u25b6 )?([Tts](?: \(\d\))?)(?=[:=< ])", str(pictures))
+    yield from _unnamed("\n".join([*map(written, chosen), *drawn]), codes)
+    if any("(" in name for name in drawn):
+        yield "`(2)` is a second result.\n"
     yield f"The result: `{result}`.\n"
     yield f"In general: {_returned(row)}\n"
     if len(steps):

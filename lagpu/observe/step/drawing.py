@@ -500,9 +500,10 @@ def legend(drawn: str | None = None) -> str:
         made.append(canvas.svg("grey name: not in use yet"))
     if drawn is None:
         canvas = SvgCanvas()
-        canvas.words((2, 12), "s, t, T: results without a name in the code", 14, align="left")
-        canvas.grow_to(300, 24)
-        made.append(canvas.svg("s, t, T: results without a name in the code"))
+        unnamed = "s, t, T: no name in the code; (2): one more of a name"
+        canvas.words((2, 12), unnamed, 14, align="left")
+        canvas.grow_to(7.2 * len(unnamed), 24)
+        made.append(canvas.svg(unnamed))
     return "".join(made)
 
 
