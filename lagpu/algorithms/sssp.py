@@ -240,7 +240,7 @@ def sssp_parents(
     -----
     After `sssp`, four element-wise operations on the edges and a breadth-first search,
     one kernel on `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
-    sums from the source on, so a tight edge is found exactly.
+    sums from the source on, so an edge of a shortest path is found exactly.
     Source: Gallo and Pallottino 1986 (optimality); Davis, SuiteSparse:GraphBLAS, any_secondi.
 
     Examples
