@@ -740,7 +740,7 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         marks = "<span>\u25b6 written by the step</span>" * cells
         yield f'<div class="legend">{drawing.legend(str(pictures))}{marks}</div>\n'
     codes = {step.code for step in chosen if step.code}
-    drawn = re.findall(r">(?:\u25b6 )?([Tts](?: \(\d\))?)(?=[:=< ])", str(pictures))
+    drawn = re.findall(r">(?:\u25b6 )?(\w+(?: \(\d\))?)(?=[:=< ])", str(pictures))
     yield from _unnamed("\n".join([*map(written, chosen), *drawn]), codes)
     if any("(" in name for name in drawn):
         yield "`(2)` is a second result.\n"
