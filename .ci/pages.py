@@ -3,12 +3,12 @@
 Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
 
 Of each page it reports what is wider than the window or too long to find anything, boxes that
-scroll sideways and so cut what they hold, words that a line break tears, links to nothing, pictures
-that are missing or have no words, text and formulas that are small, pictures that are shrunk until
-their labels are, cells of a table whose sentences have no room or that have only a label, columns
-that are empty or nearly so, empty items of lists, sentences that lack their last word, markup that
-is not set, headings that are not larger than those below them, and code whose wrapped lines hide
-its indentation.
+scroll sideways and so cut what they hold, words that a line break tears, links to nothing, names of
+parameters that are links, pictures that are missing or have no words, text and formulas that are
+small, pictures that are shrunk until their labels are, cells of a table whose sentences have no
+room or that have only a label, columns that are empty or nearly so, empty items of lists, sentences
+that lack their last word, markup that is not set, headings that are not larger than those below
+them, and code whose wrapped lines hide its indentation.
 """
 
 from __future__ import annotations
@@ -64,6 +64,13 @@ function faults(page) {
   for (const link of root.querySelectorAll("a[href^='#']"))
     if (link.hash && !page.getElementById(decodeURIComponent(link.hash.slice(1))))
       faults.push(`a link to nothing: ${link.hash}`);
+  for (const entry of root.querySelectorAll("dl.py")) {
+    const names = [...entry.querySelectorAll(":scope > dt em.sig-param")];
+    const own = new Set(names.map(e => e.querySelector(".n")?.textContent));
+    for (const link of entry.querySelectorAll(":scope > dd a:not(.headerlink)"))
+      if (link.closest("dl.py") === entry && own.has(link.textContent))
+        faults.push(`a parameter is a link: ${link.textContent}`);
+  }
   for (const code of root.querySelectorAll(".highlight pre"))
     if (!code.querySelector(".line")) faults.push(`no lines: ${code.textContent.trim()}`);
   for (const line of root.querySelectorAll("pre .line"))
@@ -79,7 +86,8 @@ function faults(page) {
     const code = e.closest("pre"), size = parseFloat(getComputedStyle(e).fontSize);
     if (size < (code ? 8 : 9)) faults.push(`small: ${text.nodeValue.trim()}`);
     if (code && !e.closest(".cell_input, [class*=highlight-]")) continue;
-    if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !code && !e.closest("code"))
+    const unset = /\\]\\(|``|<!--|\\*\\*$|docs\\/\\w+\\/\\w+\\.md/;
+    if (unset.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
     for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /[\\w.]+/g)) {
       const range = page.createRange();

@@ -14,7 +14,7 @@ import matplotlib
 import nbformat
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import desc, desc_parameter, desc_sig_name, pending_xref
 from sphinx.writers.html5 import HTML5Translator
 
 import lagpu
@@ -35,6 +35,7 @@ version = release = lagpu.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_ext", "slides"]
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"lagpu {version}"
 html_static_path = ["_static"]
@@ -129,10 +130,26 @@ class Translator(HTML5Translator):
             self.body[begin:] = [self.option.sub(r"\g<0><wbr>", x) for x in self.body[begin:]]
 
 
-def _unlink_shapes(app, doctree):
-    """Let ``(nvals,)`` in the type of a parameter be a shape: a class has a capital letter."""
+def _parameters(node):
+    """Return the names of the parameters of the function or class whose docstring holds a node."""
+    while node is not None and not isinstance(node, desc):
+        node = node.parent
+    signatures = () if node is None else node[:-1]
+    found = [each for signature in signatures for each in signature.findall(desc_parameter)]
+    return {name.astext() for each in found for name in each.findall(desc_sig_name)}
+
+
+def _unlink_words(app, doctree):
+    """Let ``(nvals,)`` in a parameter's type be a shape, and a parameter's name no attribute.
+
+    A class has a capital letter. ``nrows`` in the docstring of a function with such a parameter is
+    that parameter, whatever else has the name.
+    """
     for link in list(doctree.findall(pending_xref)):
-        if link.get("reftype") == "class" and link["reftarget"].islower():
+        kind, target = link.get("reftype"), link.get("reftarget")
+        if (kind == "class" and target.islower()) or (
+            kind == "obj" and target in _parameters(link)
+        ):
             link.replace_self(link.children)
 
 
@@ -190,10 +207,13 @@ def _fold(table, rows):
 # ------------------------------------------- figures from data, the course as notebooks, slides
 
 
+_INNER = ("row", "as_scalar", "refuse", "copying", "described", "evaluate", "merged", "fold_runs")
+
+
 def _skip_operators(app, what, name, member, skip, options):
     """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
     is_operator = type(member).__module__.startswith("lagpu.algebra.")
-    return True if is_operator or name in ("row", "as_scalar") else None
+    return True if is_operator or name in _INNER else None
 
 
 _described = {}  # the lines of each attribute, for `_restore_attribute`
@@ -214,6 +234,41 @@ def _restore_attribute(app, what, name, member, options, lines):
     """Undo what napoleon does to an attribute: words before a colon are not its type."""
     if what in ("attribute", "data", "property"):
         lines[:] = _described[name]
+
+
+def _explain(app, what, name, member, options, lines):
+    """Link to pages that a docstring names by their paths, and give the values of constants."""
+    if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
+        lines[:] = []  # the heading says it
+    places = (name, getattr(member, "__module__", None) or name)
+    packages = tuple(".".join(place.split(".")[:2]) for place in places)
+    modules = [vars(module) for key, module in sys.modules.items() if key.startswith(packages)]
+    text = re.sub(r"docs/([\w/]+)\.md", r":doc:`/\1`", "\n".join(lines))
+    for constant in dict.fromkeys(re.findall(r"`([A-Z]{4}[A-Z_]*)`", text)):
+        value = next((found[constant] for found in modules if constant in found), None)
+        if isinstance(value, tuple):
+            rules = "\n".join(f"{k}. {rule}." for k, rule in enumerate(value, 1))
+            text += f"\n\n``{constant}``:\n\n{rules}\n"
+        elif isinstance(value, dict):
+            each = ", ".join(f"{x:g} for {key}" for key, x in value.items())
+            text = text.replace(f"`{constant}`", f"``{constant}`` ({each})")
+        elif isinstance(value, int):
+            text = text.replace(f"`{constant}`", f"``{constant}`` ({value:,})")
+    lines[:] = text.split("\n")
+
+
+def _join_parameters(app, doctree):
+    """Let parameters with one description, which napoleon repeats for each, be one item."""
+    for items in list(doctree.findall(nodes.bullet_list)):
+        first, said = None, ""
+        for item in list(items) if isinstance(items.parent, nodes.field_body) else ():
+            name, text = item[0][0], item.astext()
+            if first is not None and text == name.astext() + said:
+                first += [nodes.Text(", "), name]
+                items.remove(item)
+            else:
+                first, said = nodes.inline("", "", name.deepcopy()), text[len(name.astext()) :]
+                item[0][0] = first
 
 
 def _link_notebook(app, doctree, page):
@@ -277,7 +332,7 @@ SYMBOLS = (
     (
         "operations/",
         r"(?m)^\| formula \|.*\\langle\\mathbf\{[mM].*\n\| lagpu.*\n\| C API .*\n",
-        "In ⟨ ⟩ is the [mask](../course/03_masks.md).",
+        "Left of the equals sign, ⟨ ⟩ holds the [mask](../course/03_masks.md).",
     ),
 )
 
@@ -344,11 +399,13 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
     app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
+    app.connect("autodoc-process-docstring", _explain, priority=700)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
-    app.connect("doctree-read", _unlink_shapes)
+    app.connect("doctree-read", _unlink_words)
+    app.connect("doctree-read", _join_parameters)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _link_pictures)

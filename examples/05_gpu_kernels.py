@@ -1,4 +1,4 @@
-"""What a kernel of a thread a column and one of a warp a column keep busy, and a fused loop."""
+"""The lanes that one thread or one warp per column keeps busy, and a fused loop."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ print("row_idx", row_idx)
 
 
 def busy_lanes(A):
-    """Return the share of lanes that work: a thread a column, a warp a column."""
+    """Return the share of lanes that work: one thread or one warp per column."""
     length = np.diff(A.to_csc()[0])
     padded = np.append(length, np.zeros(-len(length) % 32, int)).reshape(-1, 32)
     thread_a_column = 32 * padded.max(axis=1).sum()  # lanes times steps

@@ -96,5 +96,5 @@ except CheckFailed as error:
 
 rows, cols, _ = graph.to_coo()
 label = labels.to_dense()
-print("one label an edge:     ", (label[rows] == label[cols]).all())
+print("one label per edge:    ", (label[rows] == label[cols]).all())
 print("a label labels itself: ", (label[label] == label).all())

@@ -306,6 +306,8 @@ def written(step):
     """Return a statement with its product as a program has it: ``w << plus_times(u @ A)``."""
     text = rounded(step.formula).replace(", replace)", ", replace=True)")
     text = re.sub(r" \((?:old|\d)\)", "", text)
+    if indices := re.search(r"\[(\w+)\] <<", step.source):
+        text = text.replace("[I] <<", f"[{indices[1]}] <<")
     text = re.sub(r"([a-z]+) outer\((\w+), (\w+)\)", r'\2.outer(\3, "\1")', text)
     text = re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
     return re.sub(r"(?<=\w)'", ".T", text)
@@ -569,13 +571,18 @@ def _formulas(row, steps, shown):
     said = "; ".join(said)
     if said:
         yield f"The [notation](../notation.md): {said}.\n"
-    source = "".join(map(inspect.getsource, codes))
-    unnamed = [x for x in ("T", "t", "s") if re.search(rf"^{x}\b", text, re.M)
-               and not re.search(rf"\b{x}\b[^=\n(]*= ", source)]  # fmt: skip
-    if unnamed:
-        yield f"{_listed(unnamed)} {'have' if unnamed[1:] else 'has'} no name in the code.\n"
+    yield from _unnamed(re.sub(" .*", "", text), codes)
     if free := _free(text):
         yield f"From the code or its arguments: {_listed(free)}.\n"
+
+
+def _unnamed(text, codes):
+    """Yield that the code has no name for some results in a text."""
+    source = "".join(map(inspect.getsource, codes))
+    found = [x for x in ("T", "t", "s") if re.search(rf"(?<![\w.]){x}(?![\w(])", text)
+             and not re.search(rf"\b{x}\b[^=\n(]*= ", source)]  # fmt: skip
+    if found:
+        yield f"{_listed(found)} {'have' if found[1:] else 'has'} no name in the code.\n"
 
 
 _COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "equal to", "ne": "other than"}
@@ -595,7 +602,15 @@ _SIGNS = (  # of a formula, and what they mean
     (r" \w+= ", "`x op= y` merges y into x by op"),
     (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
     (r"⊕", "`f(x ⊕ y)` has entries where x or y has"),
+    (r"\b(eq|[gln][et])\(\w+ ⊗", "`{0}(x ⊗ y)` is whether x is {2} y"),
     (r"value(\w\w)\(", "`value{0}(x, y)` keeps the entries {2} y"),
+    (r"\.eq ", "`eq(x, y)` is whether x is y"),
+    (r"\btruediv\(", "`truediv(x, y)` is x / y"),
+    (r"\bfloordiv\(", "`floordiv(x, y)` is x / y rounded down"),
+    (r"\bhypot\(", "`hypot(x)` is the Euclidean length of x"),
+    (r"\bainv\(", "`ainv(x)` is -x"),
+    (r"\bindex\(", "`index(x)` has the index of each entry"),
+    (r"\bcolindex\(", "`colindex(x)` has the column of each entry"),
     (r"offdiag\(", "`offdiag` leaves out the diagonal"),
     (r"\bone\(", "`one(x)` is x with 1 for each entry"),
     (r"\bdiag\(", "`diag(v)` has v on the diagonal"),
@@ -708,7 +723,8 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     pictures = []
     for step in chosen if len(steps) else ():
         drawn = graph.draw(step) if graph and _of_vertices(step, A, others=False) else ""
-        pictures.append((step, drawn or drawing.draw(step)))
+        made = re.sub(r"(entries of \w+) \(\d\)", r"\1", drawn) or drawing.draw(step)
+        pictures.append((step, made))
     widths = [float(re.search(r'<svg [^>]*?width="([\d.]+)"', made)[1]) for _, made in pictures]
     yield "::::{container} steps" + " wide" * (max(widths, default=0) > _WIDE)
     for step, made in pictures:
@@ -721,8 +737,13 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     yield "::::\n"
     if pictures:
         cells = any(_cells(*one) for one in pictures)
-        marks = "<span>grey: entries of a matrix; \u25b6 written by the step</span>" * cells
+        marks = "<span>\u25b6 written by the step</span>" * cells
         yield f'<div class="legend">{drawing.legend(str(pictures))}{marks}</div>\n'
+    codes = {step.code for step in chosen if step.code}
+    drawn = re.findall(r">(?:\u25b6 )?(\w+(?: \(\d\))?)(?=[:=< ])", str(pictures))
+    yield from _unnamed("\n".join([*map(written, chosen), *drawn]), codes)
+    if any("(" in name for name in drawn):
+        yield "`(2)` is a second result.\n"
     yield f"The result: `{result}`.\n"
     yield f"In general: {_returned(row)}\n"
     if len(steps):
@@ -737,8 +758,7 @@ def _returned(row):
     """Return the section of the docstring about the result as a sentence or several."""
     text = sections(getattr(algorithms, row.name))[1]["Returns"]
     parts = re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
-    said = " ".join(f"`{head}`: {plain(' '.join(said.split()))}" for head, said in parts)
-    return re.sub(r"\bFull(?=[.;:])", "An entry for each vertex", said)
+    return " ".join(f"`{head}`: {plain(' '.join(said.split()))}" for head, said in parts)
 
 
 def _cells(step, drawn):

@@ -5,6 +5,7 @@ were measured, by the tables that `lagpu paper` prints, and what they say of its
 experiment without any says so. What holds for several experiments is said once, above them.
 """
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -32,6 +33,9 @@ _QUICK = "A quick run: "
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 #: How large a graph is beside the paper's, which is not so for one of another size.
 _SIZE = re.compile(r"(?:, (?:of|with) [^,;]*vertices)?; of another size, by --graph")
+#: What is missing on a machine with fewer GPUs than pieces.
+_PIECES = re.compile(r"missing: (.+), (\w+): paper: needs a grid of .* there is no device .*")
+_NO_GPUS = "missing: more pieces than this machine has GPUs: "
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
 _OPTION = re.compile(
     r"--[a-z]+(?: NAME=FILE)?|-b [a-z]+"
@@ -102,14 +106,16 @@ def markdown(number, folder=FOLDER):
             for part in report["experiments"]
             if part["part"] == experiment.part and part["rows"]
         ]
-        notes = _together(
-            _note(x, part, several=len(measured) > 1)
+        notes = [
+            _together(
+                _note(x)
+                for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
+                if not x.startswith(_QUICK)
+            )
             for _, part in measured
-            for x in [*lines_of(part | {"says": [], "notes": experiment.notes}), _proved(part)]
-            if not x.startswith(_QUICK)
-        )
+        ]
         found.append((experiment, measured, notes))
-    counted = Counter(line for *_, notes in found for line in notes)
+    counted = Counter(x for *_, notes in found for x in dict.fromkeys(itertools.chain(*notes)))
     tables = sum(bool(measured) for _, measured, _ in found)
     # What the heading of a column means.
     of_column = re.compile(r"(?:[GM]TEPS|ms|%|speed-up|energy|EDP)[^:]*: ")
@@ -121,10 +127,13 @@ def markdown(number, folder=FOLDER):
     for experiment, measured, notes in found:
         command = f"`lagpu paper {number} --{experiment.part}`"
         yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
-        for report, part in measured:
+        of_each = [x for x in notes[0] if all(x in lines for lines in notes)] if measured else []
+        for (report, part), lines in zip(measured, notes, strict=True):
             yield from _part(report, part, command)
+            yield from (f"- {_plain(x)}" for x in lines if x not in (*of_all, *of_each))
+            yield ""
         if measured:
-            yield from (f"- {_plain(line)}" for line in notes if line not in of_all)
+            yield from (f"- {_plain(line)}" for line in of_each if line not in of_all)
             for verdict in (one for one in said if one.part == experiment.part):
                 files = ", ".join(f"`{file}`" for file in verdict.files)
                 text, *by_graph = _by_graph(verdict.text)
@@ -136,10 +145,9 @@ def markdown(number, folder=FOLDER):
             yield f"Not measured yet; {command} measures it.\n"
 
 
-def _note(line, part, several):
-    """Return a line below a table in words that are right beside others and on this page."""
-    names = ", ".join(dict.fromkeys(row["graph"] for row in part["rows"]))
-    line = line.replace("* all graphs:", f"* {names}:") if several else line
+def _note(line):
+    """Return a line below a table in words that are right on this page."""
+    line = _PIECES.sub(rf"{_NO_GPUS}\1 on \2", line)
     return _SIZE.sub("; here in another size", line).replace(".. ", ". ")
 
 
@@ -153,7 +161,7 @@ def _together(lines):
     """Return each line once, with all the graphs or variants that it holds for."""
     found = {}
     for line in lines:
-        several = re.fullmatch(r"(missing: [^,]+, |\* )([^:]+)(: .*)", line)
+        several = re.fullmatch(rf"({_NO_GPUS}|missing: [^,]+, |\* )([^:]+)((?:: .*)?)", line)
         before, names, why = several.groups() if several else ("", "", line)
         found.setdefault((before, why), {}).update(dict.fromkeys(names.split(", ")))
     return [f"{before}{', '.join(names)}{why}" for (before, why), names in found.items()]

@@ -114,6 +114,7 @@ def lined(code):
             r'<span class="whole">\g<0></span>',
             line,
         )
+        line = re.sub(r'(?<=\S)(\s*<span class="c1)"', r'\1 after"', line)
         made += f'<span class="line" style="--in:{indent}">{line}\n</span>'
     return made
 

@@ -463,7 +463,8 @@ def betweenness_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
+        An entry for each vertex. With ``k=1`` and without endpoints the source is NaN, as no pair
+        counts for it.
 
     Raises
     ------
@@ -549,7 +550,8 @@ def betweenness_estimate(
     Returns
     -------
     centrality, error : Vector, (n,), FP64
-        Full. The error is 0 where all sources that count were used, NaN where only one was used.
+        An entry for each vertex. The error is 0 where all sources that count were used, NaN where
+        only one was used.
 
     Raises
     ------

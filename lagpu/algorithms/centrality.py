@@ -468,7 +468,7 @@ def pagerank(
     Returns
     -------
     Vector, (n,), FP64
-        Full; the ranks have the sum 1, less what is lost.
+        An entry for each vertex; the ranks have the sum 1, less what is lost.
 
     Raises
     ------
@@ -637,7 +637,7 @@ def eigenvector_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        Full, of Euclidean length 1: the left eigenvector of the largest eigenvalue.
+        An entry for each vertex: the left eigenvector of the largest eigenvalue, of length 1.
 
     Raises
     ------
@@ -700,7 +700,7 @@ def katz_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        Full: ``x = alpha x (+.*) A + beta``.
+        An entry for each vertex: ``x = alpha x (+.*) A + beta``.
 
     Raises
     ------
@@ -777,7 +777,7 @@ def hits(
     Returns
     -------
     hubs, authorities : Vector, (n,), FP64
-        Full: the singular vectors of the largest singular value.
+        An entry for each vertex: the singular vectors of the largest singular value.
 
     Raises
     ------
@@ -859,7 +859,7 @@ def degree_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+        An entry for each vertex, ``degree / (n - 1)``; 1 if there is only one vertex.
 
     Notes
     -----
@@ -888,7 +888,7 @@ def in_degree_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        Full: ``degree / (n - 1)``; 1 if there is only one vertex.
+        An entry for each vertex, ``degree / (n - 1)``; 1 if there is only one vertex.
 
     Examples
     --------

@@ -97,10 +97,10 @@ def bellman_ford(
 
     Notes
     -----
-    Two products more than a shortest path has edges, at most n + 1. A distance beyond 1.8e308 is
-    infinite. Rounding may make a cycle of length zero negative: an error says so, or the distances
-    converge to a few roundings below the lengths of the shortest paths.
-    Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
+    One product for each edge of the longest shortest path and two more, at most n + 1. A distance
+    beyond 1.8e308 is infinite. Rounding may make a cycle of length zero negative: an error says so,
+    or the distances converge to a few roundings below the lengths of the shortest paths. Source:
+    Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def sssp_parents(
     -----
     After `sssp`, four element-wise operations on the edges and a breadth-first search,
     one kernel on `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
-    sums from the source on, so a tight edge is found exactly.
+    sums from the source on, so an edge of a shortest path is found exactly.
     Source: Gallo and Pallottino 1986 (optimality); Davis, SuiteSparse:GraphBLAS, any_secondi.
 
     Examples

@@ -280,7 +280,7 @@ def topological_levels(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), INT32
-        Full; an edge leads to a higher level, and level 0 has no edge in.
+        An entry for each vertex; an edge leads to a higher level, and level 0 has no edge in.
 
     Raises
     ------
@@ -356,7 +356,7 @@ def core_number(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), INT32
-        Full.
+        An entry for each vertex.
 
     Notes
     -----
@@ -737,8 +737,9 @@ def triangle_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        Full: ``(sum of t(u) / 3 over v and its neighbours in triangles, and of t(u) over its other
-        neighbours) / triangles of the graph`` with t(u) the triangles of u; 0 without triangles.
+        An entry for each vertex v, ``(sum of t(u) / 3 over v and its neighbours in triangles, and
+        of t(u) over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
+        0 without triangles.
 
     Raises
     ------

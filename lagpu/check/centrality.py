@@ -457,8 +457,8 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
 
     `A` is a Matrix or a SciPy sparse array, (n, n), of weights >= 0; `found` has hubs and
     authorities, (n,), each with the sum 1; `tol` and `weight` are as given to
-    `lagpu.algorithms.hits`. As in `check_eigenvector`: hubs are an eigenvector of A A', authorities
-    of A' A.
+    `lagpu.algorithms.hits`. As in `check_eigenvector`: hubs are an eigenvector of ``A A'``,
+    authorities of ``A' A``.
     """
     proof = Proof("check_hits", VECTOR_RULES, A, values=weight)
     along, out = _products(proof.edges)

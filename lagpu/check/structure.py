@@ -165,9 +165,9 @@ INDEPENDENT_RULES = (
 def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     """Prove that levels are the lengths of the longest paths to each vertex, or raise.
 
-    `levels`, (n,), has the level of each vertex. The rules suffice: by the second every edge leads
-    to a higher level, so there is no cycle, and by induction over levels the longest path that ends
-    at v has level(v) edges.
+    `levels`, (n,), has the level of each vertex. `ORDER_RULES` suffice: by 2 every edge leads to a
+    higher level, so there is no cycle, and by induction over levels the longest path that ends at v
+    has level(v) edges.
     """
     proof = Proof("check_topological_levels", ORDER_RULES, A)
     level = proof.whole(levels, "levels", "level", proof.n)
@@ -199,7 +199,7 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 
     In a directed graph edges in and out count; `cores`, (n,), has the core number of each vertex.
 
-    The rules suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
+    `CORE_RULES` suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
     number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
     until the first vertices of this core are peeled.
     """
@@ -218,8 +218,8 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     In a directed graph edges in and out count; `members`, (n,), has an entry for each member,
     none of them False; `k` is the least degree within the core.
 
-    The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
-    the core has degree below k while the others are there.
+    `K_CORE_RULES` suffice: by 1 the members lie in the core. By 2 they are the whole core: no
+    vertex of the core has degree below k while the others are there.
     """
     proof = Proof("check_k_core", K_CORE_RULES, A)
     member = proof.members(members)

@@ -389,7 +389,7 @@ class Matrix(Collection, MatrixOperand):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether ``A' == A``, as for an undirected graph; never with NaN, which equals nothing."""
+        """Whether ``A.T`` equals ``A``, as for an undirected graph; never with NaN."""
         return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)
 
     @property
@@ -398,12 +398,8 @@ class Matrix(Collection, MatrixOperand):
 
         A backend makes the second form of a directed matrix, by rows on gpu and by columns on cpu,
         when products profit from it and memory allows; ``A.orientation = "csc"`` forbids the second
-        form and drops an existing one. A symmetric matrix needs none.
-
-        Raises
-        ------
-        InvalidValue
-            If it is set to another value.
+        form and drops an existing one. A symmetric matrix needs none. Setting another value raises
+        `InvalidValue`.
         """
         return "auto" if self.backend.may_keep_csr(self.data, None) else "csc"
 

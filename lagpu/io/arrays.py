@@ -175,7 +175,8 @@ def from_pandas_edgelist(
         Columns with the ids of the ends.
     weight : str, optional
         Column with the weights; by default the matrix is BOOL.
-    directed, dup_op, backend : as in `from_edgelist`.
+    directed, dup_op, backend
+        As in `from_edgelist`.
 
     Returns
     -------

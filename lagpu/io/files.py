@@ -86,7 +86,7 @@ def read(
         Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a number, with
         gaps or beyond 2**53, or a text. Vertices without an edge are not there.
     columns : sequence of str, optional
-        Names of the columns with the sources, the targets, and maybe the weights, of a formats. By
+        Names of the columns with the sources, the targets, and maybe the weights. By
         default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
         ``weight``, or else the two that are not called as weights are.
     format : str, optional

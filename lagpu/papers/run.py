@@ -723,7 +723,7 @@ def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
         return backends.get(f"grid:{graph.pieces}:{kind}")
     except (BackendUnavailable, InvalidValue) as error:
         fact = f"needs a grid of {graph.pieces}: {error}"
-        raise BackendUnavailable(f"paper: {fact} With -b cpu or sim a host has any.") from error
+        raise BackendUnavailable(f"paper: {fact} -b cpu and -b sim need no GPU.") from error
 
 
 def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:

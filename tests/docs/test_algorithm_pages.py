@@ -38,6 +38,14 @@ def test_every_algorithm_is_listed_once():
     assert "\n| question | function |" in table
 
 
+@pytest.mark.parametrize("name", ["largest_component", "eigenvector_centrality", "triangles"])
+def test_functions_of_a_formula_have_words(name, tmp_path):
+    formula, said = page_of(name, tmp_path).split("```text\n")[1].split("## Code")[0].split("```")
+    plain = {"plus", "min", "max", "minus", "times", "abs", "s"}  # as in Python
+    for function in {*re.findall(r"(?<![\w.⟨])(\w+)\(", formula)} - plain:
+        assert f"{function}(" in said, function
+
+
 @pytest.mark.parametrize("name", ["bfs_levels", "triangle_count", "has_path", "sssp"])
 def test_a_page_has_all_parts(name, tmp_path):
     page = page_of(name, tmp_path)
@@ -307,6 +315,10 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "plus_first(share @ A.T)`" in page
     page = page_of("floyd_warshall", tmp_path)
     assert "From the code or its arguments: `k`." in page
+    assert "`T` has no name in the code.\n\n`(2)` is a second result." in page
+    assert all(
+        "entries of row (2)" not in file.read_text("utf-8") for file in tmp_path.glob("f*-2*.svg")
+    )
     assert '`D << column.outer(row, "plus")`' in page.replace("(accum=binary.min)", "")
     assert "The result: `length = 4; begin = 6; end = 5`." in page_of("pseudo_diameter", tmp_path)
     assert "The result: `{3, 4}`." in page_of("center", tmp_path)
@@ -319,6 +331,14 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert ":alt: Cells of A, labels, place, names and P. Step 1: " in page
     assert "written by the step" in page
     assert "T` has no name in the code." in page_of("in_degree_centrality", tmp_path)
+    assert "`(2)` is a second result." in page_of("label_propagation", tmp_path)
+    page = page_of("k_hop_sizes", tmp_path)
+    assert "`sizes[some] << count`" in page
+    assert "`T` has no name in the code." in page
+    assert "other entry of a matrix" in page
+    assert "no name in the code; (2)" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
+    assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
+    assert "`eq(x ⊗ y)` is whether x is equal to y" in page_of("maximal_matching", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)
     assert "*-*: the system has the other method." in pages.markdown(
         pages.rows()["connected_components"],

@@ -47,6 +47,11 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "<div style='height:31000px'></div>",
         "utf-8",
     )
+    (tmp_path / "names.html").write_text(
+        f"{HEAD}<dl class='py'><dt>f(<em class='sig-param'><span class='n'>k</span></em>)</dt>"
+        "<dd>Of <a href='good.html'>k</a>, see docs/design/grid.md.</dd></dl>",
+        "utf-8",
+    )
     assert look(tmp_path) == 1
     reported = capsys.readouterr().out
     for fault in (
@@ -57,6 +62,8 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "cut: 90 of ",
         "p.svg has no words: ../0123456789",
         "pixels long",
+        "a parameter is a link: k",
+        "markup: , see docs/design/grid.md",
         "a heading as large as the one above it: Larger",
         "a link to nothing: #nowhere",
         "a label alone: needs",

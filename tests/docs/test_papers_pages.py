@@ -93,6 +93,32 @@ def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     assert "folder" not in "".join(shown)
 
 
+def test_a_note_stands_below_the_table_that_it_is_of(reports, report, tmp_path):
+    for day in ("2026-01-01", "2026-01-02"):
+        one = json.loads(json.dumps(report)) | {"date": day}
+        for row in one["experiments"][0]["rows"]:
+            row["stand_in"] = f"made on {day}"
+        (tmp_path / f"{day}.json").write_text(json.dumps(one), "utf-8")
+    shown = "\n".join(reports.markdown("002", tmp_path))
+    first = shown.index("made on 2026-01-01")
+    assert shown.index("2026-01-01.json") < first < shown.index("2026-01-02.json")
+    assert shown.index("2026-01-02.json") < shown.index("made on 2026-01-02")
+    assert shown.count("Roots are vertices") == 1  # of both
+
+
+def test_graphs_that_lack_gpus_are_in_one_line(reports, report, tmp_path):
+    one = json.loads(json.dumps(report))
+    why = "gpu: there is no device 1; this process sees 1, numbered from 0. Take others, or fewer."
+    one["experiments"][0]["missing"] = [
+        f"R-MAT S2{k} EF16, 1x{k}: paper: needs a grid of 1x{k}: {why} With -b cpu it runs."
+        for k in (2, 4)
+    ]
+    (tmp_path / "x.json").write_text(json.dumps(one), "utf-8")
+    shown = [*reports.markdown("002", tmp_path)]
+    grids = "R-MAT S22 EF16 on 1x2, R-MAT S24 EF16 on 1x4"
+    assert f"- missing: more pieces than this machine has GPUs: {grids}" in shown
+
+
 def test_a_verdict_on_many_graphs_is_a_list(reports):
     of_graphs = [f"G{k}: K=0.{k}, 1.51x over K=2" for k in range(4)]
     text = "Not held: Best on {}. The paper: K=8. Measured in 2 runs of 16 roots."
@@ -222,17 +248,10 @@ def test_a_page_says_of_each_experiment_what_its_files_have(reports, paper):
         assert ("Not proved" in text) == bool(wrong)
 
 
-def test_notes_of_several_reports_name_their_graphs_and_no_size_that_is_not_so(reports):
-    part = {"rows": [{"graph": "mesh"}, {"graph": "mesh"}]}
-    line = (
-        "* all graphs: another mesh, of a quarter of the vertices; of another size, by --graph; x"
-    )
-    assert reports._note(line, part, several=True) == (
-        "* mesh: another mesh; here in another size; x"
-    )
-    assert reports._note("* all graphs: y.. Free it.", part, several=False) == (
-        "* all graphs: y. Free it."
-    )
+def test_a_note_names_no_size_that_is_not_so(reports):
+    line = "* mesh: another mesh, of a quarter of the vertices; of another size, by --graph; x"
+    assert reports._note(line) == "* mesh: another mesh; here in another size; x"
+    assert reports._note("* all graphs: y.. Free it.") == "* all graphs: y. Free it."
 
 
 def test_a_claim_about_several_gpus_is_not_called_unmeasured(reports):

@@ -113,6 +113,9 @@ def test_code_breaks_before_a_method_and_not_in_an_arrow(slides):
     line = slides.lined('<span class="c">x -1</span> lagpu bfs g --param=a-b=0 -b cpu')
     assert re.findall('<span class="whole">(.*?)</span>', line) == ["--param=a-b", "-b"]
     assert "--in:0" in slides.lined(" " * 86)  # of a terminal: nothing, and not wider than its box
+    commented = '<span class="m">1</span>  <span class="c1"># below</span>'
+    assert 'class="c1 after"' in slides.lined(commented)
+    assert "after" not in slides.lined('  <span class="c1"># a line of its own</span>')
     assert '--in:4">' in made
     assert '<wbr><span class="o">.</span><span class="n">new' in made
     assert '<span class="o whole">-&gt;</span>' in made

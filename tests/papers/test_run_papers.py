@@ -374,7 +374,7 @@ def test_a_grid_that_is_not_there(refused, monkeypatch):
 
     monkeypatch.setattr("lagpu.papers.run.backends", SimpleNamespace(get=get))
     err = refused("paper", "004", "--table", 3, "--quick", "-b", "cpu")
-    assert "needs a grid of 1x2: gpu:1: there is no such device. With -b cpu or sim" in err
+    assert "needs a grid of 1x2: gpu:1: there is no such device. -b cpu and -b sim need no" in err
 
 
 def test_a_graph_that_does_not_fit(refused):

@@ -44,7 +44,8 @@ def step(
     algorithm : callable
         Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged. It runs to
         its end before the first step is yielded, its loops statement by statement.
-    *args, **options : arguments of the algorithm.
+    *args, **options
+        The arguments of the algorithm.
     limit : int, optional
         Most statements to record.
 
@@ -144,9 +145,11 @@ def explore(
     ----------
     algorithm : callable
         As for `step`.
-    *args : its arguments that stay the same.
-    **options : the values of an argument to choose from: ``{text: value}``, or values that are
-        shown as text, such as ``source=range(7)``.
+    *args
+        Its arguments that stay the same.
+    **options
+        The values of an argument to choose from: ``{text: value}``, or values that are shown as
+        text, such as ``source=range(7)``.
 
     Raises
     ------

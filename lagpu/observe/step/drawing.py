@@ -480,10 +480,11 @@ class GraphDrawing:
 
 def legend(drawn: str | None = None) -> str:
     """Return the legend of the cells, an SVG for each; only of those in some SVG, if given."""
-    kinds = [look.ENTRY, look.ZERO, look.NONE, look.CHANGED, look.USED, look.DROP, look.TOUCHED]
+    other = look.IDLE._replace(label="other entry of a matrix")
+    kinds = [look.ENTRY, look.ZERO, look.NONE, look.CHANGED, look.USED, look.DROP, other]
     made = []
-    for kind in [*kinds, look.KEPT, look.OUT, look.VEIL]:
-        if drawn is not None and look.cell_style(kind) not in drawn:
+    for kind in [*kinds, look.TOUCHED, look.KEPT, look.OUT, look.VEIL]:
+        if drawn is not None and look.cell_style(kind) + "/>" * (kind is other) not in drawn:
             continue
         canvas = SvgCanvas()
         canvas.squares(kind, [(11, 12)], (18, 18))
@@ -497,6 +498,12 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((46, 12), "not in use yet", 14, align="left")
         canvas.grow_to(160, 24)
         made.append(canvas.svg("grey name: not in use yet"))
+    if drawn is None:
+        canvas = SvgCanvas()
+        unnamed = "s, t, T: no name in the code; (2): one more of a name"
+        canvas.words((2, 12), unnamed, 14, align="left")
+        canvas.grow_to(7.2 * len(unnamed), 24)
+        made.append(canvas.svg(unnamed))
     return "".join(made)
 
 

@@ -42,7 +42,7 @@ PULL_DENSITY = 0.10
 #: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bernaschi and others 2018 leave it
 #: to the user to find, section 3.3).
 BFS2D_RATIO = 0.05
-WARP_LENGTH = 16.0  #: Mean column length from which a warp a column is faster than a thread.
+WARP_LENGTH = 16.0  #: Mean column length from which one warp per column beats one thread.
 
 #: Cost of pushing one edge with k rows of bits, over that of looking at one entry in a pull: in a
 #: single product, and in a bit-parallel search (docs/design/bitmap.md).
@@ -296,7 +296,7 @@ def _vbfs(x: Numbers, group: int) -> Plan:
 
 
 def _by_length(x: Numbers) -> tuple[str, str]:
-    """Return a thread or a warp a column, and why."""
+    """Return one thread or one warp per column, and why."""
     kernel, sign = ("pull_warp", ">=") if x.length >= WARP_LENGTH else ("pull_scalar", "<")
     return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
 
