@@ -76,8 +76,8 @@ def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Ar
             yield np.arange(len(counts)), counts
         return
     for source in sources:
-        distance = edges.lengths_from(source)
-        distance = distance[distance < np.inf]
+        distance, reached = edges.lengths_from(source)
+        distance = distance[reached]
         yield distance, np.ones(len(distance))
 
 
@@ -88,15 +88,17 @@ def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[st
     error of 1e-9 is allowed. Plain searches from all vertices, as in `check_remoteness`.
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A, values=weight)
-    largest, source = -1.0, 0
+    largest: int | float = -1
+    source = 0
     for v, (distance, others) in enumerate(_distances(proof.edges, np.arange(proof.n), weight)):
-        farthest = float(distance.max()) if others.sum() == proof.n else np.inf
+        farthest = distance.max().item() if others.sum() == proof.n else np.inf
         if farthest > largest:
             largest, source = farthest, v
-    if largest != diameter and (not weight or _differ(np.array(diameter), largest, 1e-9)):
+    whole = isinstance(largest, int)
+    if largest != diameter and (whole or _differ(np.array(diameter), largest, 1e-9)):
         target = int(np.argmax(proof.edges.search(np.array([source]))))
         where = "" if weight else f" to {target}"
-        proof.fail(0, f"{diameter}, but from {source}{where} it is {largest:g}")
+        proof.fail(0, f"{diameter}, but from {source}{where} it is {largest}")
     return DIAMETER_RULES
 
 
