@@ -83,6 +83,21 @@ def test_a_sum_that_overflows_does_not_spoil_a_mean(backend, dtype):
         assert A.reduce_rowwise(name).new().get(0) == pytest.approx(right, rel=1e-12), name
 
 
+def test_a_sum_of_one_type_is_not_that_of_another(backend):
+    """A GPU keeps the sum of a matrix."""
+    values = np.array([2**32 - 1, 2**32 - 1, 4], np.uint32)
+    A = Matrix.from_coo([0, 0, 1], [0, 1, 1], values, backend=backend)
+    assert A.reduce(monoid.plus).new().value == 2
+    assert (
+        A.reduce(monoid.plus["INT64"]).new().value
+        == A.reduce(agg.sum[FP64]).new().value
+        == 2**33 + 2
+    )
+    assert A.reduce(agg.mean).new().value == (2**33 + 2) / 3
+    assert A.reduce(monoid.max["BOOL"]).new().value is True
+    assert A.reduce(monoid.max).new().value == 2**32 - 1
+
+
 _WIDE = ("sum_of_squares", "sum_of_inverses", "logaddexp", "logaddexp2")
 
 
