@@ -25,7 +25,7 @@ _FUNCTIONS = {
         is_negatively_weighted is_regular is_simple_path is_strongly_connected is_tournament is_tree
         is_triad is_weakly_connected isolates katz_centrality label_propagation_communities
         laplacian_matrix lowest_common_ancestor maximal_matching mixing_expansion modularity
-        modularity_matrix mutual_weight negative_edge_cycle node_boundary node_connected_component
+        modularity_matrix mutual_weight node_boundary node_connected_component
         node_expansion normalized_cut_size normalized_laplacian_matrix number_connected_components
         number_of_isolates number_of_selfloops number_strongly_connected_components
         number_weakly_connected_components out_degree_centrality overall_reciprocity periphery
@@ -58,7 +58,8 @@ _FUNCTIONS = {
     "Cycles of negative length are left to NetworkX.": (
         "floyd_warshall floyd_warshall_predecessor_and_distance"
     ),
-    "By power iteration; results add up to 1.": "hits",
+    "By power iteration; results add up to 1; of several, that of the equal start.": "hits",
+    "A frozen graph is no error.": "negative_edge_cycle",
     "For undirected graphs.": "square_clustering",
     "In a reverse topological order, maybe not NetworkX'.": "strongly_connected_components",
     "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.": "pagerank",

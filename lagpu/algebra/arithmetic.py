@@ -31,7 +31,7 @@ from lagpu.algebra.operators import (
     same,
 )
 from lagpu.dtypes import ALL, BOOL, FP64, DType, cast, lookup
-from lagpu.errors import DomainMismatch
+from lagpu.errors import DomainMismatch, InvalidValue
 
 Kind = TypeVar("Kind", UnaryOp, BinaryOp, IndexUnaryOp)
 
@@ -214,7 +214,8 @@ class OperatorTable(Table[Kind]):
         function : callable
             As in `register`; with `parameterized` one that returns such a function.
         cuda : str
-            The same in C++. Without it only the cpu backend computes the operator, with Numba.
+            The same in C++. Without it, as with `parameterized`, only the cpu backend computes the
+            operator, with Numba.
         result : dtype, optional
             Result type; by default that of the function for one number of each type.
         parameterized : bool
@@ -241,9 +242,13 @@ class OperatorTable(Table[Kind]):
             raise DomainMismatch(f"{self.kind}: {function!r} is not a function of numbers.")
         own = name or re.sub("[^a-z0-9]+", "_", function.__name__.lower()).strip("_")
         if parameterized:
-            more = {"cuda": cuda, "result": result}
+            if cuda:
+                raise InvalidValue(
+                    f"{self.kind}.{own}: cuda={cuda!r} is one text for all parameters. "
+                    "Register an operator for each choice of them, or leave cuda out."
+                )
             return Parameterized(
-                lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more),
+                lambda *x, **y: self.register_anonymous(function(*x, **y), own, result=result),
                 own,
                 (function,),
             )

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
 from lagpu.check.graph import Array, Edges, Proof, Slices
 from lagpu.errors import DimensionMismatch
@@ -76,8 +74,8 @@ def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Ar
             yield np.arange(len(counts)), counts
         return
     for source in sources:
-        distance = edges.lengths_from(source)
-        distance = distance[distance < np.inf]
+        distance, reached = edges.lengths_from(source)
+        distance = distance[reached]
         yield distance, np.ones(len(distance))
 
 
@@ -88,15 +86,17 @@ def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[st
     error of 1e-9 is allowed. Plain searches from all vertices, as in `check_remoteness`.
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A, values=weight)
-    largest, source = -1.0, 0
+    largest: int | float = -1
+    source = 0
     for v, (distance, others) in enumerate(_distances(proof.edges, np.arange(proof.n), weight)):
-        farthest = float(distance.max()) if others.sum() == proof.n else np.inf
+        farthest = distance.max().item() if others.sum() == proof.n else np.inf
         if farthest > largest:
             largest, source = farthest, v
-    if largest != diameter and (not weight or _differ(np.array(diameter), largest, 1e-9)):
+    whole = isinstance(largest, int)
+    if largest != diameter and (whole or _differ(np.array(diameter), largest, 1e-9)):
         target = int(np.argmax(proof.edges.search(np.array([source]))))
         where = "" if weight else f" to {target}"
-        proof.fail(0, f"{diameter}, but from {source}{where} it is {largest:g}")
+        proof.fail(0, f"{diameter}, but from {source}{where} it is {largest}")
     return DIAMETER_RULES
 
 
@@ -167,15 +167,15 @@ def check_betweenness(
 
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
     paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
-    distances and paths; nothing is accumulated backward. With lengths, SciPy finds distances, and
-    paths are counted along edges between them until no count changes; sums of float lengths may
-    differ by `rel_tol`. Each process of a grid collects all edges.
+    distances and paths; nothing is accumulated backward. With lengths, distances from each source
+    are relaxed, and all its paths counted along the edges between them, since sums of floats may
+    tie from one source alone. Each process of a grid collects all edges.
     """
     proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen, t = np.arange(n) if sources is None else np.asarray(sources, int), np.arange(n)
     ways = t, t, np.zeros(n)
-    each = _shares(proof.matrix(), ways, chosen, targets, weight, rel_tol, endpoints)
+    each = _shares(proof, proof.matrix(), ways, chosen, targets, weight, endpoints)
     counts = np.full((n, len(chosen)), True) if endpoints else t[:, None] != chosen
     counted = counts.sum(axis=1) * (n - 1 if endpoints else n - 2)
     population = n if endpoints else n - 1
@@ -223,7 +223,7 @@ def check_edge_betweenness(
     sums = np.zeros(len(u))
     for begin, end in ((u, v), (v, u))[: 1 if directed else 2]:
         ways = begin, end, edges.data
-        sums += _shares(edges, ways, chosen, targets, weight, rel_tol, True).sum(axis=1)
+        sums += _shares(proof, edges, ways, chosen, targets, weight, True).sum(axis=1)
     counted = np.full(len(sums), (len(chosen) if targets is None else n) * (n - 1))
     wanted = _scaled(sums, counted, n * (n - 1), normalized, directed)
 
@@ -235,14 +235,14 @@ def check_edge_betweenness(
     return BETWEENNESS_RULES[:2]
 
 
-def _rows(edges: Any, vertices: Array, weight: bool) -> Iterator[Rows]:
+def _rows(edges: Any, vertices: Array) -> Iterator[Rows]:
     """Yield the rows of some vertices, as many at a time as all of them may take."""
-    n, find = edges.shape[0], _by_lengths if weight else _by_levels
+    n = edges.shape[0]
     step = max(1, _CHUNK // max(n, 1))
     require(48 * n * min(step, n), "check: distances and paths of pairs")
     for first in range(0, len(vertices), step):
         some = vertices[first : first + step]
-        yield some, *find(edges, some)
+        yield some, *_by_levels(edges, some)
 
 
 def _by_levels(edges: Any, sources: Array) -> tuple[Array, Array]:
@@ -260,45 +260,65 @@ def _by_levels(edges: Any, sources: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
 
 
-def _by_lengths(edges: Any, sources: Array) -> tuple[Array, Array]:
-    """Do as `_by_levels` by lengths above 0."""
-    distances, (begin, end) = csgraph.dijkstra(edges, indices=sources), edges.tocoo().coords
-    counts = np.zeros(distances.shape)
-    for source, d, paths in zip(sources, distances, counts, strict=True):
-        on = (d[begin] + edges.data == d[end]) & (d[end] < np.inf)
-        tight = sp.csr_array((on.astype(float), (end, begin)), shape=edges.shape)
-        first = np.arange(len(d)) == source
-        while not np.array_equal(new := tight @ paths + first, paths):
-            paths[:] = new
-    return np.where(distances < np.inf, distances, np.nan), counts
-
-
 def _shares(
-    edges: Any, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
-    weight: bool, rel_tol: float, at_ends: bool,
+    proof: Proof, edges: Any, ways: tuple[Array, Array, Any], sources: Array, targets: Any,
+    weight: bool, at_ends: bool,
 ) -> Array:  # fmt: skip
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
     # of the sources. With `at_ends` paths count that begin or end with the way.
-    (begin, end, lengths), slack, t = ways, rel_tol if weight else 0, np.arange(edges.shape[0])
-    require((16 * len(t) + 8 * len(begin)) * len(sources), "check: distances from the sources")
+    (begin, end, lengths), t = ways, np.arange(edges.shape[0])
+    held = (16 * len(t) + 8 * len(begin)) * len(sources) + 32 * weight * len(t) * len(begin)
+    require(held, "check: distances from the sources")
     found = np.zeros((len(begin), len(sources)))
     wanted = np.isin(t, t if targets is None else targets)
-    from_sources = [*_rows(edges, sources, weight)]
-    for v, further, onward in _rows(edges, t, weight):
+    if weight:
+        for column, s in enumerate(sources):
+            through, paths = _through(proof.edges, edges, ways, s)
+            counts = (through > 0) & wanted & (t != s)
+            if not at_ends:
+                counts &= ((begin != s) & (end != t[:, None])).T
+            found[:, column] = np.divide(through, paths, np.zeros(through.shape), where=counts).sum(
+                1
+            )
+        return found
+    from_sources = [*_rows(edges, sources)]
+    for v, further, onward in _rows(edges, t):
         for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
             first, beyond = 0, further[end[e] - v[0]] + lengths[e]
-            for s, distance, paths in from_sources:
-                counts = (s[:, None] != t) & wanted
+            for some, distance, paths in from_sources:
+                counts = (some[:, None] != t) & wanted
                 if not at_ends:
-                    counts &= (s != begin[e])[:, None] & (t != end[e])
-                off = np.abs(distance[:, begin[e], None] + beyond - distance)
+                    counts &= (some != begin[e])[:, None] & (t != end[e])
                 through = paths[:, begin[e], None] * onward[end[e] - v[0]]
-                on = counts & (off <= slack * distance)
+                on = counts & (distance[:, begin[e], None] + beyond == distance)
                 share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
-                found[e, first : first + len(s)] = share.sum(axis=1)
-                first += len(s)
+                found[e, first : first + len(some)] = share.sum(axis=1)
+                first += len(some)
     return found
+
+
+def _through(
+    of: Slices, edges: Any, ways: tuple[Array, Array, Any], source: int
+) -> tuple[Array, Array]:
+    """Return how many shortest paths from a source lead along each way, (m, n), and in all, (n,).
+
+    Lengths are above 0. An edge is on such paths if the distances of its ends differ by its length.
+    """
+    d, reached = of.lengths_from(source)
+    # Later ends first: where a path goes on is counted before; again if rounding lost a length.
+    u, v = edges.tocoo().coords
+    tight = np.flatnonzero(reached[u] & reached[v] & (d[u] + edges.tocoo().data == d[v]))
+    pairs = [(int(u[k]), int(v[k])) for k in tight[np.argsort(-d[u[tight]], kind="stable")]]
+    before: Array = np.zeros(0)
+    onward: Array = np.eye(len(d))
+    while not np.array_equal(onward, before):
+        before, onward = onward, np.eye(len(d))
+        for a, b in pairs:
+            onward[a] += before[b] if d[a] == d[b] else onward[b]
+    (begin, end, lengths), paths = ways, onward[source]
+    on = reached[begin] & (d[begin] + lengths == d[end])
+    return (on * paths[begin])[:, None] * onward[end], paths
 
 
 def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed: bool) -> Array:

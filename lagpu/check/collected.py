@@ -78,7 +78,7 @@ def _compare(
         if x is None or wanted is None:
             proof.fail(rules[0], f"{place} is {'missing' if x is None else 'not one'}")
         same = x == wanted or (x != x and wanted != wanted)  # so are two that are no numbers
-        if not same and not math.isclose(x, wanted, rel_tol=tol, abs_tol=tol):
+        if not (same or (tol and math.isclose(x, wanted, rel_tol=tol, abs_tol=tol))):
             proof.fail(rules[1], f"{place}: {x}, not {wanted}")
 
 

@@ -290,18 +290,28 @@ class Slices:
             level[frontier] = depth
         return level
 
-    def lengths_from(self, source: int) -> Array:
-        """Return the lengths of shortest paths from a vertex, (n,); inf where there is none."""
-        return self.relaxed(np.where(np.arange(self.n) == source, 0.0, np.inf))
+    def lengths_from(self, source: int) -> Lookup:
+        """Return the lengths of shortest paths from a vertex, (n,), and where there is one."""
+        # Whole ones are INT64, which FP64 would round, and the largest where there is none.
+        lengths = next(iter(self.own.values())).values
+        whole = lengths is not None and lengths.dtype.kind != "f"
+        far: Any = np.iinfo(np.int64).max if whole else np.inf
+        start = np.where(np.arange(self.n) == source, type(far)(0), far)
+        found = self.relaxed(start, far)
+        return found, found < far
 
-    def relaxed(self, distance: Array) -> Array:
-        """Return distances, inf where there is none, after up to n rounds over all edges."""
+    def relaxed(self, distance: Array, far: Any = np.inf) -> Array:
+        """Return distances, `far` where there is none, after up to n rounds over all edges."""
 
         def through(e: Edges) -> Array:
-            return np.asarray(distance[e.begin] + e.lengths)
+            near = distance[e.begin]
+            if distance.dtype.kind == "f":
+                return np.asarray(near + e.lengths)
+            fits = near < far - np.maximum(e.lengths, 0)  # so that no sum wraps
+            return np.where(fits, np.where(fits, near, 0) + e.lengths, far)
 
         for _ in range(self.n):
-            further = np.minimum(distance, self.at_ends(through, np.minimum, np.inf))
+            further = np.minimum(distance, self.at_ends(through, np.minimum, far))
             if np.array_equal(further, distance):
                 break
             distance = further

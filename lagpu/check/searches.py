@@ -456,16 +456,18 @@ def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tu
     their order.
     """
     proof = Proof("check_floyd_warshall", FLOYD_RULES, A, values=True)
-    found = np.full((proof.n, proof.n), np.inf)
     rows, cols, values = distances.to_coo()
-    found[rows, cols] = values
+    found, known = (np.zeros((proof.n, proof.n), kind) for kind in (values.dtype, bool))
+    found[rows, cols], known[rows, cols] = values, values != np.inf
     for v in range(proof.n):
-        wanted = proof.edges.lengths_from(v)
-        largest = np.abs(wanted[np.isfinite(wanted)]).max()
-        slack = rel_tol * largest if values.dtype.kind == "f" else 0
-        bad = np.flatnonzero(~np.isclose(found[v], wanted, rtol=0, atol=slack))
+        wanted, reached = proof.edges.lengths_from(v)
+        slack = rel_tol * np.abs(wanted[reached]).max() if values.dtype.kind == "f" else 0
+        close = np.isclose(found[v], wanted, rtol=0, atol=slack) if slack else found[v] == wanted
+        bad = np.flatnonzero((known[v] != reached) | (reached & ~close))
         if bad.size:
-            proof.fail(0, f"from {v} to {bad[0]}: {found[v, bad[0]]}, not {wanted[bad[0]]}")
+            pairs = ((found[v], known[v]), (wanted, reached))
+            here, right = (x[bad[0]] if there[bad[0]] else np.inf for x, there in pairs)
+            proof.fail(0, f"from {v} to {bad[0]}: {here}, not {right}")
     return FLOYD_RULES
 
 
@@ -544,10 +546,11 @@ def check_route(
     if not route or (route[0], route[-1]) != (source, target):
         proof.fail(0, f"{route}, not {source} to {target}")
     if weight:
-        distance = proof.edges.lengths_from(source)[target]
+        distances, reached = proof.edges.lengths_from(source)
+        distance = distances[target].item() if reached[target] else np.inf
         length = sum(_lengths_along(proof, route, 1))
         if length != distance:
-            proof.fail(2, f"length {length:g}, but distance {distance:g}")
+            proof.fail(2, f"length {length}, but distance {distance}")
         return ROUTE_RULES
     u, v = vertices[:-1], vertices[1:]
     joined = proof.edges.have(u, v)

@@ -21,7 +21,7 @@ from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, queue, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import FP64, INT64, DType, lookup, unify
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Apply, Handle, Reduce, Select, new
 
@@ -156,16 +156,23 @@ def _of_monoid(add: Monoid, meaning: str) -> Aggregator:
     return Aggregator(_summed(add), meaning, add)
 
 
-def _squares(times: BinaryOp) -> Recipe:
-    return lambda parts: parts.total(monoid.plus, parts.x.ewise_mult(parts.x, times).new())
+def _squares(kind: DType) -> Recipe:
+    """Return the recipe of a sum of squares, which are of `kind` or wider."""
+
+    def recipe(parts: Parts) -> Any:
+        times = binary.times[unify(parts.x.dtype, kind)]
+        return parts.total(monoid.plus, parts.x.ewise_mult(parts.x, times).new())
+
+    return recipe
 
 
 # Parts of an FP64 are FP64: a sum of integers may overflow where their mean does not.
 _count = _summed(monoid.plus, unary.one["INT64"])
 _mean = _of_two(binary.truediv, _summed(monoid.plus["FP64"]), _count)
-_inverses = _summed(monoid.plus, unary.minv)
+_inverses = _summed(monoid.plus, unary.minv["FP64"])
+_exp, _exp2 = (_summed(monoid.plus, op["FP64"]) for op in (unary.exp, unary.exp2))
 _product = _summed(monoid.times["FP64"])
-_in_fp64 = _squares(binary.times["FP64"])
+_in_fp64 = _squares(FP64)
 
 
 def _variance(less: int) -> Recipe:
@@ -232,7 +239,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     count_zero = Aggregator(_summed(monoid.plus, binary.eq, 0), "how many are 0")
     exists = Aggregator(_summed(monoid.any, unary.one["INT64"]), "1 where any entry is")
     mean = Aggregator(_mean, "the mean")
-    sum_of_squares = Aggregator(_squares(binary.times), "the sum of squares")
+    sum_of_squares = Aggregator(_squares(INT64), "the sum of squares")
     sum_of_inverses = Aggregator(_inverses, "the sum of 1 / x")
     root_mean_square = Aggregator(
         _then(unary.sqrt, _of_two(binary.truediv, _in_fp64, _count)),
@@ -257,12 +264,8 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     L2norm = Aggregator(_then(unary.sqrt, _in_fp64), "the root of the sum of squares")
     hypot = Aggregator(_then(unary.sqrt, _in_fp64), "the root of the sum of squares")
     Linfnorm = Aggregator(_summed(monoid.max, unary.abs), "the greatest |x|")
-    logaddexp = Aggregator(
-        _then(unary.log, _summed(monoid.plus, unary.exp)), "the logarithm of the sum of exp(x)"
-    )
-    logaddexp2 = Aggregator(
-        _then(unary.log2, _summed(monoid.plus, unary.exp2)), "the same to the base 2"
-    )
+    logaddexp = Aggregator(_then(unary.log, _exp), "the logarithm of the sum of exp(x)")
+    logaddexp2 = Aggregator(_then(unary.log2, _exp2), "the same to the base 2")
     argmin = Aggregator(_index_of(monoid.min), "the first index of the least value")
     argmax = Aggregator(_index_of(monoid.max), "the first index of the greatest value")
     first_index = Aggregator(_index(monoid.min), "the index of the first entry")

@@ -197,6 +197,8 @@ class _Reached:
         except CycleFound as error:
             raise nx.NetworkXUnbounded("Negative cycle detected.") from error
         reached, distances = found.to_coo()
+        if not (nearest or np.isfinite(distances).all()):  # NetworkX does not reach them
+            raise NotImplementedError("lagpu: an infinite distance")
         kept = ~np.isin(reached, starts)
         if cutoff is not None and cutoff != math.inf:
             kept &= distances <= cutoff

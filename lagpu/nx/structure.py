@@ -375,6 +375,8 @@ def hits(
 ) -> tuple[dict[Any, float], dict[Any, float]]:
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
+    if len(G) == 1:
+        raise NotImplementedError("lagpu: hubs of one vertex")
     A, closer = G.matrix("weight", counted=True), max(tol, 1e-10) / _CLOSER
     found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
     hubs, authorities = (G.named(x.to_dense().tolist()) for x in found)

@@ -135,6 +135,12 @@ def test_parameters_make_operators(u):
         assert A.mxv(u, semiring.register_anonymous(monoid.plus, f)).new().nvals == 3
 
 
+def test_a_text_has_no_parameters(made):
+    """On a GPU each choice of parameters would be the one text."""
+    with pytest.raises(InvalidValue, match=r"test_plus_by: cuda=.* is one text for all parameters"):
+        made(binary, "test_plus_by", plus, cuda="x + y", parameterized=True)
+
+
 def test_functions_of_places_select(u, made):
     made(indexunary, "test_from", lambda x, i, j, t: i >= t, cuda="i >= y", result="BOOL")
     assert select.test_from(u, 1).new().to_coo()[0].tolist() == [1, 3]

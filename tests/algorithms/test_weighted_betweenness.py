@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from loop_names import is_fused
 from strategies import for_all
 
+from lagpu import Matrix
 from lagpu.algorithms import betweenness_centrality, edge_betweenness_centrality
 from lagpu.check import check_betweenness, check_edge_betweenness
 from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
@@ -55,6 +56,29 @@ def test_random_graphs(backend, draw):
     if sources is None:
         theirs = nx.betweenness_centrality(G, weight="weight")
         assert entries(found) == pytest.approx(theirs, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.001, 2**54 + 1])
+def test_sums_that_floats_round_are_compared_from_each_source(unit):
+    """Two ways of equal length may differ by a rounding, another one for each source."""
+    rng = np.random.default_rng(2)
+    ends = np.unique(rng.integers(0, 20, (80, 2)), axis=0)
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    values = (
+        rng.integers(1, 8, len(ends)) + unit if unit > 1 else rng.integers(1, 8, len(ends)) * unit
+    )
+    A = Matrix.from_coo(*ends.T, values, nrows=20, ncols=20, backend="cpu")
+    G = networkx_of(A)
+    for search, check, read in (
+        (betweenness_centrality, check_betweenness, entries),
+        (edge_betweenness_centrality, check_edge_betweenness, edge_numbers),
+    ):
+        found = search(A, weight=True, directed=True)
+        theirs = getattr(nx, search.__name__)(G, weight="weight")
+        assert read(found) == pytest.approx(theirs, rel=1e-12, abs=1e-15)
+        check(A, found, weight=True)
+        with pytest.raises(CheckFailed, match="but the sum gives"):
+            check(A, found.apply("plus", 1e-4).new(), weight=True)
 
 
 def test_given_sources(backend):

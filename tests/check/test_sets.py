@@ -7,10 +7,14 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lagpu import Matrix, algorithms
 from lagpu.check import (
     check_components,
     check_core_numbers,
+    check_diameter,
     check_distances,
+    check_ego_graph,
+    check_floyd_warshall,
     check_independent_set,
     check_k_core,
     check_k_hop,
@@ -183,6 +187,36 @@ def test_vertices_of_a_list_are_whole_numbers():
             check_odd_cycle(triangle, wrong)
     with pytest.raises(InvalidValue, match="are not whole numbers"):
         check_route(triangle, 0, 1, [0, 1.0])
+
+
+def longer(A):
+    """The matrix with its first value one more."""
+    i, j, x = A.to_coo()
+    return Matrix.from_coo(i, j, x + (np.arange(len(x)) == 0), nrows=A.nrows, ncols=A.ncols)
+
+
+def test_whole_lengths_that_floats_round_are_exact():
+    """Two ways round a cycle: one is longer by 1, which FP64 does not show."""
+    large = 2**54
+    lengths = [large, large, large + 1, large, 1]
+    A = Matrix.from_coo([0, 0, 1, 2, 3], [1, 2, 3, 3, 0], lengths, backend="cpu")
+    check_route(A, 0, 3, [0, 2, 3], weight=True)
+    with pytest.raises(CheckFailed, match=f"length {2 * large + 1}, but distance {2 * large}"):
+        check_route(A, 0, 3, [0, 1, 3], weight=True)
+    check_ego_graph(A, 0, A, 2)
+    with pytest.raises(CheckFailed, match=rf"\(0, 1\): {large + 1}, not {large}"):
+        check_ego_graph(A, 0, longer(A), 2)
+    distances = algorithms.floyd_warshall(A)
+    check_floyd_warshall(A, distances)
+    with pytest.raises(CheckFailed, match="from 0 to 0: 1, not 0"):
+        check_floyd_warshall(A, longer(distances))
+    with pytest.raises(CheckFailed, match="from 0 to 0: inf, not 0"):
+        check_floyd_warshall(A, distances.select("offdiag").new())
+    farthest = algorithms.diameter(A, weight=True)
+    check_diameter(A, farthest, weight=True)
+    for wrong in (farthest + 1, float(farthest)):
+        with pytest.raises(CheckFailed, match=rf"but from 1 it is {farthest}"):
+            check_diameter(A, wrong, weight=True)
 
 
 def test_katz_centralities_have_the_sign_of_beta():

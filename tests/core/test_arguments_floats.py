@@ -96,6 +96,17 @@ def test_a_whole_float_fits(backend, write):
     write(pair(backend)[0], 4.0)
 
 
+@pytest.mark.parametrize("x", [-1, 2, 0.5, np.nan, 256, 0, -0.0])
+def test_every_number_is_a_truth(backend, x):
+    """As in python-graphblas: 0 is false."""
+    w = Vector(BOOL, 2, backend=backend)
+    w << x
+    assert w.to_dense().tolist() == [x != 0] * 2
+    w[1] = x
+    assert w[1].value == Scalar(BOOL, x).value == (x != 0)
+    assert Vector.from_coo([0], [x], BOOL, size=1, backend=backend).to_dense() == [x != 0]
+
+
 def test_numbers_that_are_equal_are_not_taken_for_each_other(backend):
     """What is made of a number is kept: not of a zero, and with the number's type."""
     u = Vector.from_dense([1.0, 2.0], backend=backend)

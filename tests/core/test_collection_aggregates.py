@@ -83,6 +83,37 @@ def test_a_sum_that_overflows_does_not_spoil_a_mean(backend, dtype):
         assert A.reduce_rowwise(name).new().get(0) == pytest.approx(right, rel=1e-12), name
 
 
+def test_a_sum_of_one_type_is_not_that_of_another(backend):
+    """A GPU keeps the sum of a matrix."""
+    values = np.array([2**32 - 1, 2**32 - 1, 4], np.uint32)
+    A = Matrix.from_coo([0, 0, 1], [0, 1, 1], values, backend=backend)
+    assert A.reduce(monoid.plus).new().value == 2
+    assert (
+        A.reduce(monoid.plus["INT64"]).new().value
+        == A.reduce(agg.sum[FP64]).new().value
+        == 2**33 + 2
+    )
+    assert A.reduce(agg.mean).new().value == (2**33 + 2) / 3
+    assert A.reduce(monoid.max["BOOL"]).new().value is True
+    assert A.reduce(monoid.max).new().value == 2**32 - 1
+
+
+_WIDE = ("sum_of_squares", "sum_of_inverses", "logaddexp", "logaddexp2")
+
+
+@pytest.mark.parametrize("name", _WIDE)
+@pytest.mark.parametrize("dtype", ["INT32", "INT64", "UINT32", "UINT64", "FP32", "FP64"])
+def test_a_sum_of_wide_parts_has_the_type_of_python_graphblas(backend, name, dtype):
+    """Squares that the type of the values does not hold, and float parts in FP64."""
+    large = {"INT32": 70_000, "UINT32": 2**31, "UINT64": 2**33, "FP32": 1e30}.get(dtype, 9)
+    values = np.array([1, large, 3] if name == "sum_of_squares" else [1, 2, 3.5]).astype(
+        dtype.lower().replace("fp", "float")
+    )
+    theirs = gb.Vector.from_coo([0, 1, 2], values).reduce(getattr(gb.agg, name)).new()
+    ours = Vector.from_dense(values, backend=backend).reduce(agg[name]).new()
+    assert (ours.dtype.name, ours.value) == (theirs.dtype.name, pytest.approx(theirs.value))
+
+
 @pytest.mark.parametrize(
     ("dtype", "values"),
     [

@@ -150,6 +150,23 @@ def test_whole_lengths_stay_exact(door):
         assert compared(name, G, ("weight",)) in ("equal", "passed on")
 
 
+@pytest.mark.parametrize("name", [*(n for n in CALLS if "bellman_ford" in n), "hits"])
+def test_what_networkx_ends_otherwise_is_left_to_it(door, name):
+    """Its Bellman-Ford reaches no vertex at an infinite distance, and HITS refuses one vertex."""
+    G = nx.DiGraph(dict.fromkeys(range(3, -1, -1), ()))  # searches begin at the last node
+    G.add_weighted_edges_from([(0, 1, 1e308), (1, 2, 1e308), (2, 3, -1e308)], "w")
+    G = nx.empty_graph(1) if name == "hits" else G
+    for given in CALLS.get(name, [()]):
+        assert compared(name, G, given) in ("equal", "passed on")
+
+
+def test_a_frozen_graph_has_a_negative_cycle(door):
+    G = nx.freeze(nx.DiGraph([(0, 1, {"weight": -2}), (1, 0)]))
+    assert nx.negative_edge_cycle(G, backend="lagpu")
+    with pytest.raises(nx.NetworkXError):  # it adds a node
+        nx.negative_edge_cycle(G, backend="networkx")
+
+
 def lowest(G, u, v):
     """Return the lowest common ancestors: those that lead to no other one."""
     common = (nx.ancestors(G, u) | {u}) & (nx.ancestors(G, v) | {v})

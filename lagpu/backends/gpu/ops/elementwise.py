@@ -232,7 +232,7 @@ def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
         return None
     what = None, A.values, A.number, A.dtype, monoid
     reduce = functools.partial(reduce_values, A.device, A.nvals, *what)
-    return reduce() if monoid.registered else A.fact(f"sum by {monoid.name}", reduce)
+    return reduce() if monoid.registered else A.fact(f"sum by {monoid!r}", reduce)
 
 
 def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
