@@ -22,9 +22,8 @@ from lagpu import backends
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.bench.harness import Clock, Report, Row, envelope
 from lagpu.bench.suite import ALGORITHMS
-from lagpu.bench.zoo import cost_of
+from lagpu.bench.zoo import cost_of, graph, zoo
 from lagpu.core.matrix import Matrix
-from lagpu.generators.families import graph, zoo
 from lagpu.host import progress
 from lagpu.host.files import require_writable, write_json
 

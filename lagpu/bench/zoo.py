@@ -10,14 +10,17 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.guard import overridden
+from lagpu.backends.protocol import Backend
 from lagpu.bench import harness
 from lagpu.bench.harness import Clock, Keep, Report, Row, Say
 from lagpu.bench.suite import ALGORITHMS, as_mode, placed_on
 from lagpu.core import Matrix
+from lagpu.dtypes import Array
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.generators.families import graph, zoo
+from lagpu.generators.load import from_spec
 from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
+from lagpu.io.csc import from_entries, undirected
 from lagpu.observe.trace import trace
 
 #: The default, policies of the same kernels, pushing alone, pulling alone, and no fusing.
@@ -96,3 +99,136 @@ def table(rows: Sequence[Row]) -> FittingTable:
     worst = sorted(rows, key=lambda row: -row["ratio"])[:_SHOWN]
     texts = ("graph", "{graph}"), ("output", "{output}"), ("best policy", "{best}")
     return harness.table(worst, texts, [("default / best", "{ratio:.2f}")], title=title)
+
+
+# ---- The graphs, of twenty families.
+Edges = tuple[Array, Array, int]
+Made = Callable[[], Edges]
+
+
+def _rmat(s: int, factor: int, a: float) -> Edges:
+    """R-MAT: edges are in corner `a` of each square, or in any of the other three alike."""
+    draw, (u, v) = np.random.default_rng(s), np.zeros((2, factor << s), np.int32)
+    for _ in range(s):
+        corner = draw.random(len(u), np.float32)
+        one, two, three = (corner >= a + k * (1 - a) / 3 for k in range(3))
+        u += u + two
+        v += v + (one ^ two ^ three)
+    return u, v, 1 << s
+
+
+def _cliques(count: int, size: int, hub: bool = True) -> Edges:
+    """Cliques whose first vertices a hub joins; or each is joined to the next one."""
+    (i, j), first = np.triu_indices(size, 1), size * np.arange(count)
+    u, v = (first, 0 * first + count * size) if hub else (first[1:] - 1, first[1:])
+    inside = [(first[:, None] + end).ravel() for end in (i, j)]
+    return np.r_[inside[0], u], np.r_[inside[1], v], count * size + hub
+
+
+def _tree(s: int, arity: int) -> Edges:
+    below = np.arange(1, 1 << s)
+    return below, (below - 1) // arity, 1 << s
+
+
+def _attached(s: int, each: int, near: int = 0) -> Edges:
+    """Join new vertices to ends of earlier edges; or, all alike, to the last `near` vertices."""
+    new, draw = np.repeat(np.arange(1, 1 << s), each), np.random.default_rng(s)
+    if near:
+        return new, new - 1 - draw.integers(0, np.minimum(new, near)), 1 << s
+    end = draw.integers(0, 2 * each * new - 2 * each + 1)
+    to = np.where(end % 2, -1 - end // 2, new[np.minimum(end // 2, len(new) - 1)])
+    while (far := to < 0).any():  # the other end of an earlier edge
+        to[far] = to[-1 - to[far]]
+    return new, np.minimum(to, new - 1), 1 << s
+
+
+def _lattice(side: int, dims: int) -> Edges:
+    """Cells of a cube join all cells that touch them."""
+    x, place, found = np.indices((side,) * dims).reshape(dims, -1), side ** np.arange(dims), []
+    for step in np.array(list(np.ndindex((3,) * dims))) - 1:
+        to = x + step[:, None]
+        here = np.flatnonzero(((to >= 0) & (to < side)).all(axis=0))
+        found.append([here, to[::-1, here].T @ place])
+    return *np.concatenate(found, axis=1), side**dims
+
+
+def _ring(s: int, near: int, rewired: float = 0, cube: bool = False) -> Edges:
+    """Neighbours on a ring, some at random (Watts and Strogatz); or those of a hypercube."""
+    n, draw = 1 << s, np.random.default_rng(s)
+    u, k = np.repeat(np.arange(n), near), np.tile(np.arange(near), n)
+    v = u ^ 1 << k if cube else (u + k + 1) % n
+    return u, np.where(draw.random(len(u)) < rewired, draw.integers(0, n, len(u)), v), n
+
+
+def _communities(s: int, size: int, near: int, far: float) -> Edges:
+    """`near` neighbours of each vertex, from its community of `size`, some from any."""
+    n, draw = 1 << s, np.random.default_rng(s)
+    u = np.repeat(np.arange(n), near)
+    own = u // size * size + draw.integers(0, size, len(u))
+    return u, np.where(draw.random(len(u)) < far, draw.integers(0, n, len(u)), own), n
+
+
+def _sides(s: int, left: int, each: int) -> Edges:
+    """Bipartite: all vertices of the right side join `each` of the left side."""
+    v = np.repeat(np.arange(left, 1 << s), each)
+    return np.random.default_rng(s).integers(0, left, len(v)), v, 1 << s
+
+
+def _tailed(made: Made, tails: int, length: int) -> Edges:
+    """Add paths that begin at the first vertices."""
+    (u, v, n), path = made(), np.arange(tails * length)
+    before = np.where(path % length, n + path - 1, path // length)
+    return np.r_[u, before], np.r_[v, n + path], n + len(path)
+
+
+def _beside(*made: Made) -> Edges:
+    us, vs, sizes = zip(*(one() for one in made), strict=True)
+    at = np.cumsum([0, *sizes])
+    u, v = (np.concatenate([x + k for x, k in zip(xs, at[:-1], strict=True)]) for xs in (us, vs))
+    return u, v, int(at[-1])
+
+
+def zoo(s: int) -> dict[str, list[Made | str]]:
+    """Return graphs of about 2**s vertices by family, as functions and as texts of generators."""
+    r, half, P = _rmat, 1 << s // 2, partial
+    return {
+        "R-MAT": [P(r, s, 16, 0.57), P(r, s, 4, 0.57), P(r, s, 16, 0.4), P(r, s, 8, 0.7),
+                  P(r, s, 16, 0.85), P(r, s - 4, 128, 0.57), f"kron:{s}:16"],
+        "uniform": [f"urand:{s}:2", f"urand:{s}:8", f"urand:{s - 2}:64"],
+        "cliques": [P(_cliques, 1 << s - 5, 32), P(_cliques, half // 2, half // 2),
+                    P(_cliques, 4, 2 * half), P(_cliques, 1 << s - 4, 16, False)],
+        "stars": [f"star:{1 << s}", f"hubs:{1 << s}:8", P(_tree, s, half)],
+        "barbells": [P(_cliques, 2, half, False), P(_tailed, P(_cliques, 2, half), 2, half)],
+        "trees": [P(_tree, s, 2), P(_tree, s, 16), P(_attached, s, 1, 1 << s),
+                  P(_attached, s, 1, 64)],
+        "caterpillars": [P(_tailed, P(_tree, s // 2, 1), half, half),
+                         P(_tailed, P(_tree, s - s // 2, 1), 2 * half, 1)],
+        "bipartite": [P(_sides, s, 1 << s - 1, 8), P(_sides, s, 1 << s - 6, 8),
+                      P(_sides, s, 64, 16)],
+        "meshes": [f"grid:{half}x{half}", f"delaunay:{s - 2}", P(_lattice, half, 2),
+                   P(_lattice, round(2 ** (s / 3)), 3)],
+        "roads": [f"road:{half}", f"road:{half // 2}:4"],
+        "k-mers": [f"chains:{s - 4}:8", f"chains:{s - 8}:128"],
+        "power-law chains": [P(_tailed, P(r, s - 4, 8, 0.57), 1 << s - 6, 32),
+                             P(_tailed, P(_attached, s - 3, 2), 1 << s - 4, 8)],
+        "attachment": [P(_attached, s, 1), P(_attached, s, 2), P(_attached, s, 16)],
+        "hypercubes": [P(_ring, s, s, cube=True), P(_ring, s - 3, s - 3, cube=True)],
+        "small world": [P(_ring, s, 8, 0.001), P(_ring, s, 8, 0.1), P(_ring, s, 2, 0.05)],
+        "communities": [P(_communities, s, half, 8, 0.01), P(_communities, s, half // 8, 16, 0.1),
+                        P(_communities, s, 1 << s - 3, 4, 0.001)],
+        "rings": [P(_ring, s, 16), P(_ring, s - 3, 128), f"cycle:{8 * half}"],
+        "webs": [P(_tailed, P(r, s, 8, 0.57), 1, 4 * half), P(_tailed, P(r, s, 8, 0.7), 64, half)],
+        "disconnected": [P(_beside, P(r, s - 1, 16, 0.57), P(_ring, s - 1, 8)),
+                         P(_beside, P(r, s - 1, 16, 0.57), P(_cliques, 1 << s - 6, 32)),
+                         P(_beside, *[P(r, s - 4, 16, 0.57)] * 16)],
+        "dense": [f"complete:{4 * half}", f"gnm:{4 * half}:{4 << s}", f"mycielskian:{s // 2 + 5}"],
+    }  # fmt: skip
+
+
+def graph(family: str, made: Made | str, place: Backend | str) -> Matrix:
+    """Return the matrix of a graph of the zoo; those of webs are directed."""
+    if isinstance(made, str):
+        return from_spec(made, backend=place)
+    u, v, n = made()
+    found = from_entries(u, v, None, n, n) if family == "webs" else undirected(u, v, n)
+    return found.matrix(place)

@@ -21,7 +21,6 @@ checker, which says the same in all. No process collects the graph, but for betw
 import inspect
 
 from lagpu.check.centrality import *
-from lagpu.check.collected import *
 from lagpu.check.graph import *
 from lagpu.check.searches import *
 from lagpu.check.structure import *

@@ -429,7 +429,7 @@ class Algorithms(TyperGroup):
             raise InvalidValue(f"run: there is no algorithm {cmd_name!r}. {advice}")
         if cmd_name not in self.commands:
             one = typer.Typer(add_completion=False, context_settings=_HELP)
-            importlib.import_module("lagpu.cli.general").add(cmd_name, one)
+            importlib.import_module("lagpu.cli.run").add(cmd_name, one)
             self.commands[cmd_name] = self.prepare(typer.main.get_command(one))
         return self.commands[cmd_name]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lagpu.nx import measures as _measures  # noqa: F401, it declares its functions
-from lagpu.nx import paths as _paths  # noqa: F401
+from lagpu.nx import paths as _paths  # noqa: F401, it declares its functions
 from lagpu.nx import structure as _structure  # noqa: F401
 from lagpu.nx.answers import can_run, functions, should_run
 from lagpu.nx.graph import convert_from_nx, convert_to_nx

@@ -14,7 +14,6 @@ from lagpu.bench import algorithms
 from lagpu.bench.algorithms import NO_TIME, Bench, Plan, run
 from lagpu.cli import main
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, OutOfMemory
-from lagpu.host import worker
 
 FIELDS = {
     "graph", "vertices", "edges", "algorithm", "options", "system", "runs", "median_ms", "min_ms",
@@ -27,7 +26,7 @@ def forked(monkeypatch):
     """Fork processes from one that has imported lagpu; importing it is most of their time."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, algorithms.__name__, "scipy.sparse.csgraph"])
-    monkeypatch.setattr(worker, "_SPAWN", context)
+    monkeypatch.setattr(algorithms, "_SPAWN", context)
 
 
 # ------------------------------------------------------------------------------------ whole runs

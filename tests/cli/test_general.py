@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lagpu import algorithms
-from lagpu.cli.general import Call, described
+from lagpu.cli.run import Call, described
 
 EDGES = "ann bob 2\nbob cid 1\ncid ann 4\ncid dan 1\ndan eve 1\n"
 REQUIRED = {

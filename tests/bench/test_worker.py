@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lagpu.host import worker as workers
-from lagpu.host.worker import Failed, TimeUp, Worker
+from lagpu.bench import algorithms as workers
+from lagpu.bench.algorithms import Failed, TimeUp, Worker
 
 
 class Held:
