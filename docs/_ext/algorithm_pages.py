@@ -534,7 +534,7 @@ def _formulas(row, steps, shown):
         return
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
-    seen, listed, owners, new = set(), [], [], None
+    seen, listed, owners, places, new = set(), [], [], [], None
     for step in loops:
         text = formula(step)
         if _is_aside(step):
@@ -545,6 +545,7 @@ def _formulas(row, steps, shown):
         if again or (key not in seen and text not in listed):
             listed.append(text)
             owners.append(step.code.co_qualname.split(".")[0] if step.code else row.name)
+            places.append((step.code, step.line))
         new = None if key in seen else level
         seen.add(key)
     if not listed:
@@ -553,6 +554,12 @@ def _formulas(row, steps, shown):
         kept = [k for k, x in enumerate(listed) if _PRODUCT.search(x)] or range(_STATEMENTS)
         listed, owners = ([some[k] for k in kept] for some in (listed, owners))
     codes = dict.fromkeys(step.code for step in loops if step.code)
+    for code, line, text in () if many else [x for one in codes for x in _of_scalars(one, steps)]:
+        before = [k for k, (one, at) in enumerate(places, 1) if one is code and at < line]
+        k = max(before, default=0)
+        listed.insert(k, text)
+        owners.insert(k, code.co_qualname.split(".")[0])
+        places.insert(k, (code, line))
     views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
     for name, view in reversed(views):  # the values of a diagonal are computed before
         used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
@@ -574,6 +581,24 @@ def _formulas(row, steps, shown):
     yield from _unnamed(re.sub(" .*", "", text), codes)
     if free := _free(text):
         yield f"From the code or its arguments: {_listed(free)}.\n"
+
+
+def _of_scalars(code, steps):
+    """Yield (code, line, statement) where a loop that ran writes a scalar by numbers of the host.
+
+    Such a statement is no step.
+    """
+    source = textwrap.dedent(inspect.getsource(code))
+    scalars = re.findall(r"^ +([\w, ]+) = Scalar\(", source, re.M)
+    names = {name for group in scalars for name in group.split(", ")}
+    ran = {step.line for step in steps if step.code is code}
+    for block in ast.walk(ast.parse(source)):
+        body = block.body if isinstance(block, ast.For | ast.While) else []
+        lines = [one.lineno + code.co_firstlineno - 1 for one in body]
+        for line, one in zip(lines, body, strict=True) if ran & {*lines} else ():
+            found = re.fullmatch(r"(\w+)(?:\(accum=binary\.(\w+)\))? << (.+)", ast.unparse(one))
+            if found and found[1] in names and line not in ran and line > min(ran):
+                yield code, line, f"{found[1]} {found[2] or ''}= {found[3].strip('()')}"
 
 
 def _unnamed(text, codes):

@@ -215,7 +215,7 @@ def diameter(A: Matrix, *, weight: bool = False) -> int | float:
     Returns
     -------
     int, or float if the lengths are floats
-        The largest eccentricity; of float lengths up to a few roundings, as the bounds have some.
+        The largest eccentricity; of float lengths up to rounding, since the bounds are rounded.
 
     Raises
     ------

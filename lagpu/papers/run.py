@@ -791,7 +791,7 @@ def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
         yield f"* {some}: {why}; --graph NAME=FILE reads the paper's graph."
     roots = {row["roots"] for row in experiment["rows"] if row["roots"] < experiment["roots"]}
     if roots:
-        n = ", ".join(map(str, sorted(roots)))
+        n = " or ".join(map(str, sorted(roots)))
         yield f"A quick run: {n} root{'s' * (n != '1')} a graph instead of {experiment['roots']}."
     yield from experiment["notes"]
     yield from experiment["says"]

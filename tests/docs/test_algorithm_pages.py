@@ -331,12 +331,14 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert ":alt: Cells of A, labels, place, names and P. Step 1: " in page
     assert "written by the step" in page
     assert "T` has no name in the code." in page_of("in_degree_centrality", tmp_path)
+    assert "limit = min(waiting)\nlimit plus= delta\n" in page_of("delta_stepping", tmp_path)
+    assert "\nlost = 0\nlost plus= plus(left)\n" in page_of("pagerank", tmp_path)
     assert "`(2)` is a second result." in page_of("label_propagation", tmp_path)
     page = page_of("k_hop_sizes", tmp_path)
     assert "`sizes[some] << count`" in page
     assert "`T` has no name in the code." in page
     assert "other entry of a matrix" in page
-    assert "no name in the code; (2)" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
+    assert "(2), (old): one more" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
     assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
     assert "`eq(x ⊗ y)` is whether x is equal to y" in page_of("maximal_matching", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)
