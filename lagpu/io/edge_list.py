@@ -145,7 +145,7 @@ def edges_of(text: bytes, width: int, places: tuple[int, ...] = ()) -> Edges:
 
     def edges(part: bytes) -> Edges:
         part = _uncommented(part)
-        columns = reading.columns(reading.fortran(part) if width >= 3 else part)
+        columns = reading.columns(reading.fortran(part, width - 2) if width >= 3 else part)
         return Edges.of(columns, width, places)
 
     return reading.by_line(text, edges, lambda line: _why(line, width))

@@ -48,7 +48,10 @@ _ODD = re.compile(rb"0[xX]|(?<![eE])\+")
 LARGE = 1 << 21  # bytes of a text for which pyarrow is loaded
 _SHARE = 1 << 28  # bytes that pyarrow reads at a time
 _LINE = 1 << 17  # bytes of a longest line there, and so of a longest field, as in Python's csv
-_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
+_FORTRAN = tuple(  # of the last column, and of the one before it
+    re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+%b[ \t\r]*$)" % more, re.MULTILINE)
+    for more in (b"", rb"(?:[ \t]+\S+)?")
+)
 
 
 class Malformed(Exception):
@@ -324,9 +327,9 @@ def numbers_of(words: list[bytes]) -> Array:
     return found.ravel()
 
 
-def fortran(text: bytes) -> bytes:
-    """Return a text whose lines may end in numbers as Fortran has them, 1.5D+01, with e for D."""
-    return _FORTRAN.sub(b"e", text) if b"D" in text or b"d" in text else text
+def fortran(text: bytes, last: int = 1) -> bytes:
+    """Return a text with e for D in Fortran's numbers, 1.5D+01, of the last column or two."""
+    return _FORTRAN[last - 1].sub(b"e", text) if b"D" in text or b"d" in text else text
 
 
 def is_number(word: bytes) -> bool:

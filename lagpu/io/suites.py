@@ -62,6 +62,7 @@ def _arcs(text: bytes, form: str) -> Edges:
 
     def edges(part: bytes) -> Edges:
         rows = b"\n" + (_REMARK.sub(b"\n", part) if b"c" in part else part)
+        rows = reading.fortran(rows) if width == 3 else rows
         marked = sum(rows.count(b"\n" + mark + space) for space in (b" ", b"\t"))
         numbers = reading.table(rows.translate(None, mark).replace(b"\n ", b"\n")[1:])
         if not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():

@@ -547,8 +547,11 @@ def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]
     rows, cols = places[rows], places[cols]
     kept = (rows >= 0) & (cols >= 0)
     some = values[kept]
-    if some.dtype.kind == "f" and len(some) < len(values) and (np.floor(some) == some).all():
-        raise NotImplementedError("lagpu: integers among other weights")  # which stay so there
+    whole = np.floor(some) == some
+    if some.dtype.kind == "i":  # of both truths and integers
+        whole = ((some == 0) | (some == 1)) & (values.min(initial=1) < values.max(initial=1))
+    if len(some) < len(values) and whole.all():  # they keep their type there
+        raise NotImplementedError("lagpu: integers among other weights, or truths")
     return rows[kept], cols[kept], some
 
 

@@ -128,6 +128,8 @@ def test_comments_count_in_tables_too(kept, name):
         ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1.5D+01\n2 1 .5d1\n", FP64,
          [(0, 1, 15.0), (1, 0, 5.0)]),
         ("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 3\n", INT64, [(0, 1, 3)]),
+        ("% asym weighted\n1 2 1.5D+01 7\n2 1 2 8D0 \n", FP64, [(0, 1, 15.0), (1, 0, 2.0)]),
+        ("p sp 2 2\na 1 2 1.5D+01\na 2 1 2\n", FP64, [(0, 1, 15.0), (1, 0, 2.0)]),
     ],
 )  # fmt: skip
 def test_exponents_of_fortran(kept, text, dtype, expected):

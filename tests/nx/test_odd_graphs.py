@@ -160,6 +160,18 @@ def test_what_networkx_ends_otherwise_is_left_to_it(door, name):
         assert compared(name, G, given) in ("equal", "passed on")
 
 
+@pytest.mark.parametrize("name", ["to_scipy_sparse_array", "to_numpy_array"])
+def test_truths_among_integers_keep_their_type(door, name):
+    """Of the nodes chosen all edges are truths, and SciPy's matrix of them is BOOL."""
+    G = nx.Graph([(0, 1, {"w": True}), (1, 2, {"w": False}), (2, 3, {"w": 5})])
+    call = getattr(nx, name)
+    for nodes in ([0, 1, 2], [2, 3], None):
+        found = outcome(lambda some=nodes: call(G, some, weight="w", backend="lagpu"))
+        wanted = call(G, nodes, weight="w", backend="networkx")
+        assert found is NotImplementedError or same(found, wanted, True)
+    assert found is not NotImplementedError
+
+
 def test_a_frozen_graph_has_a_negative_cycle(door):
     G = nx.freeze(nx.DiGraph([(0, 1, {"weight": -2}), (1, 0)]))
     assert nx.negative_edge_cycle(G, backend="lagpu")

@@ -78,7 +78,7 @@ def dimacs(data: bytes):
             raise Refused(line)
         value = True
         if width == 4:
-            value = int(words[3]) if WHOLE.fullmatch(words[3]) else number(words[3], False)
+            value = value_of(words[3], WHOLE.fullmatch(words[3]) is not None)
         add(entries, (i, j), value)
         count += 1
     if count != top[2] and (width == 4 or count != 2 * top[2]):
