@@ -213,7 +213,8 @@ _INNER = ("row", "as_scalar", "refuse", "copying", "described", "evaluate", "mer
 def _skip_operators(app, what, name, member, skip, options):
     """Leave the operators out of their tables: `operators.md` lists them with their meaning."""
     is_operator = type(member).__module__.startswith("lagpu.algebra.")
-    return True if is_operator or name in _INNER else None
+    is_rule = name in ("domain", "result") and callable(member)  # of an operator's types
+    return True if is_operator or is_rule or name in _INNER else None
 
 
 _described = {}  # the lines of each attribute, for `_restore_attribute`

@@ -80,8 +80,8 @@ def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
     Returns
     -------
     Vector, (n,), BOOL
-        True at its vertices, no entry elsewhere. Of components of one size, that of the least
-        vertex.
+        True at its vertices, no entry elsewhere. Of equally large components, that with the
+        least vertex.
 
     Notes
     -----
