@@ -225,8 +225,11 @@ class GridProgram:
         blocks = min(fit for fit, _, _ in written)
         _, ghosts, sums = written[0]
         peers = self._window(8 * (ghosts + sums * blocks))
-        if not peers.ready:
+        # Of a ghost some words have no owner, so what another program has left would stay there.
+        layout = programs[0].kernel, [pieces.partition(x.size) for x in self._vectors]
+        if not peers.ready or peers.layout != layout:
             peers.clear()
+            peers.layout = layout
         launches = []
         for program, (k, p, _) in zip(programs, pieces, strict=True):
             own = Tables({size: of[k] for size, of in zip(sizes, tables, strict=True)}, ghosts)

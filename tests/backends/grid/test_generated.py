@@ -55,6 +55,27 @@ def plain(x):
     return [part.tolist() for part in x.to_coo()]
 
 
+def last_of_rows(place, n, rows):
+    """A scatter: the last index of each row."""
+    row = Vector.from_coo(range(len(rows)), rows, INT32, size=len(rows), backend=place)
+    left = Vector.from_coo(row.to_coo()[0], range(len(rows)), INT64, size=row.size, backend=place)
+    last, found = (Vector(INT64, n, backend=place) for _ in range(2))
+    R = row.selection(nrows=n)
+    for _ in loop(until_empty=left, times=2):
+        last << semiring.max_second(R @ left)
+        found << last
+    return plain(found)
+
+
+def test_a_loop_finds_nothing_that_one_of_another_size_has_left():
+    """The words of a vector that no piece owns are there too, in every window."""
+    place = sim_grid("2")
+    for n, m in ((34, 66), (12, 34), (34, 66)):
+        rows = [(7 * k + 3) % n for k in range(m)]
+        assert last_of_rows(place, n, rows) == last_of_rows("cpu", n, rows)
+        assert place.last_loop.startswith(ONE_KERNEL)
+
+
 def scores(A):
     """A loop with products, sums, tables of indices, a mask by value and a float vector."""
     n = A.nrows

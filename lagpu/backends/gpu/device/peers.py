@@ -41,6 +41,7 @@ class Peers:
         self._devices, self._windows, self._first = tuple(devices), tuple(windows), first
         #: Whether the posts are as a run expects them; `clear` makes them so.
         self.ready, self._epoch = True, 0
+        self.layout: Any = None  #: What all kernels since the last `clear` keep in the windows.
         where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
         self.addresses: list[Array] = []  #: Of all windows, u64, for each device.
         self.results: list[Array] = []  #: Where the kernel of each reports: u64 on the host.

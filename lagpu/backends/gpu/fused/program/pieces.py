@@ -184,6 +184,11 @@ class PieceProgram(GeneratedLoop):
         self._shared = pieces, tuple(numberings), sizes
         self._program_of: tuple[Program, Sequence[Handle]] | None = None
 
+    @property
+    def kernel(self) -> Kernel:
+        assert self._program_of is not None
+        return self._program_of[0].kernel
+
     def write(self) -> tuple[int, int, int]:
         """Write the program; return (blocks that fit, u64 of ghosts, u64 of a block's sums)."""
         for x in self.written:
