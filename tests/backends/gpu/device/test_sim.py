@@ -235,3 +235,16 @@ def test_the_runtime_is_optimized_whatever_is_asked_for(monkeypatch):
     with pytest.raises(FileNotFoundError):
         _load_runtime.__wrapped__(("-O0",))
     assert asked == [("runtime.cpp", ("-O0", "-O1"))]
+
+
+def test_a_thread_that_has_entered_another_device_cannot_use_this_one():
+    """A GPU would copy and allocate on the other one, and mix their events."""
+    one, other = SimDevice(), SimDevice()
+    x = other.from_host(np.arange(3))
+    for use in (one.from_host, one.to_host, lambda x: one.read(x[:1]), lambda _: one.timer()):
+        with pytest.raises(KernelLaunchError, match="has entered another device"):
+            use(x)
+        with one.alone():
+            use(x)
+        with other.alone():
+            assert other.to_host(x).tolist() == [0, 1, 2]
