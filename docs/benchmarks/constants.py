@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
+from unittest import mock
 
 import numpy as np
 import typer
@@ -22,7 +23,7 @@ from lagpu import backends
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.bench.harness import Clock, Report, Row, envelope
 from lagpu.bench.suite import ALGORITHMS
-from lagpu.bench.zoo import cost_of, graph, zoo
+from lagpu.bench.zoo import cost_of, graph, named, sources_of
 from lagpu.core.matrix import Matrix
 from lagpu.host import progress
 from lagpu.host.files import require_writable, write_json
@@ -45,44 +46,33 @@ def costs(A: Matrix, output: str, roots: list[int]) -> dict[str, float]:
     """
     clock, found = Clock(A.backend, enough_ms=_ENOUGH_MS), dict[str, float]()
     search = partial(ALGORITHMS[output], A)
-    for name, factor in [*_variants()] * 2:
+    for key, name, factor in [*_variants()] * 2:
         with times(name, factor):
             forget(A)
             search(roots[0])
             cost = sum(cost_of(clock, partial(search, root)) for root in roots)
-        key = key_of(name, factor)
         found[key] = min(cost, found.get(key, cost))
     forget(A)
     return found
 
 
-def _variants() -> Iterator[tuple[str, float]]:
-    yield "", 1.0
+def _variants() -> Iterator[tuple[str, str, float]]:
+    yield _AS_IS, "alpha", 1.0
     for name, factors in FACTORS.items():
         for factor in factors:
-            yield name, factor
-
-
-def key_of(name: str, factor: float) -> str:
-    return f"{name} * {factor:g}" if name else _AS_IS
+            yield f"{name} * {factor:g}", name, factor
 
 
 @contextmanager
 def times(name: str, factor: float) -> Iterator[None]:
-    """Multiply a constant of the rule, or none without a name."""
-    ask = getattr(search_grid, f"{name}_of", None)
-    if ask is None:
-        yield
-        return
+    """Multiply a constant of the rule."""
+    ask = getattr(search_grid, f"{name}_of")
 
     def changed(*of: Any, **how: Any) -> float:
         return factor * float(ask(*of, **how))
 
-    setattr(search_grid, f"{name}_of", changed)
-    try:
+    with mock.patch.object(search_grid, f"{name}_of", changed):
         yield
-    finally:
-        setattr(search_grid, f"{name}_of", ask)
 
 
 def forget(A: Matrix) -> None:
@@ -121,17 +111,13 @@ def main(
     """Measure every graph of the zoo with each constant changed."""
     require_writable(json, "bench")
     place = backends.get(backend)
-    made = [(f"{family} {k + 1}", family, x) for family, xs in zoo(scale).items()
-            for k, x in enumerate(xs)]  # fmt: skip
     searches: list[Row] = []
     report: Report = envelope([place], {}) | {"scale": scale, "searches": searches}
-    for number, (label, family, one) in enumerate(progress.over(made, "zoo")):
+    for number, (label, family, one) in enumerate(progress.over(named(scale), "zoo")):
         A = graph(family, one, place)
-        starts = np.flatnonzero(np.diff(A.to_csc()[0]))
-        draw = np.random.default_rng(scale)
-        picked = draw.choice(starts, min(_ROOTS, len(starts)), replace=False)
+        roots = sources_of(A, _ROOTS, scale)
         for output in ALGORITHMS:
-            found = costs(A, output, picked.tolist())
+            found = costs(A, output, roots)
             searches.append({"graph": label, "half": number % 2, "output": output, "costs": found})
         del A
         report["rows"] = [*chosen(searches)]

@@ -50,10 +50,9 @@ def run(
         raise InvalidValue(f"{name}: the scale is outside {_SMALLEST} to {_LARGEST}.")
     if not place.capabilities.fuses:
         raise NotSupported(f"bench zoo: {place.name} chooses no direction. Name gpu or sim.")
-    made = [(f"{f} {k + 1}", f, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
     found: Report = {"scale": s, "cost": "milliseconds" if timed else _COUNTS, "rows": []}
     report = harness.envelope([place], {}) | found
-    for label, family, one in progress.over(made, name):
+    for label, family, one in progress.over(named(s), name):
         say(label)
         for row in measured(label, graph(family, one, place), outputs, roots or _ROOTS, s):
             report["rows"].append(row)
@@ -65,8 +64,7 @@ def run(
 def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int) -> Iterator[Row]:
     """Yield a row for each output; `ratio` is default to best policy, at the worst root."""
     place, clock = A.backend, Clock(A.backend, enough_ms=_ENOUGH_MS)
-    found = np.flatnonzero(np.diff(A.to_csc()[0]))
-    sources = np.random.default_rng(seed).choice(found, min(roots, len(found)), replace=False)
+    sources = sources_of(A, roots, seed)
     for output in outputs:
         costs: dict[str, list[float]] = {}
         for policy in POLICIES * (1 + clock.has_device):  # the smaller of two medians counts
@@ -74,12 +72,19 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
             search = partial(ALGORITHMS[output], placed_on(A, overridden(place, None, chosen)))
             with as_mode(policy):
                 if clock.has_device:  # compiles kernels, and makes workspaces
-                    search(int(sources[0]))
-                times = [cost_of(clock, partial(search, int(v))) for v in sources]
+                    search(sources[0])
+                times = [cost_of(clock, partial(search, v)) for v in sources]
             costs[policy] = list(map(min, times, costs.get(policy, times)))
         ratio, best = max((max(np.divide(costs["auto"], x)), key) for key, x in costs.items())
         yield {"graph": name, "output": output, "ratio": float(ratio),
                "best": best, "costs": costs}  # fmt: skip
+
+
+def sources_of(A: Matrix, count: int, seed: int) -> list[int]:
+    """Return some vertices that have an edge."""
+    found = np.flatnonzero(np.diff(A.to_csc()[0]))
+    drawn = np.random.default_rng(seed).choice(found, min(count, len(found)), replace=False)
+    return [int(v) for v in drawn]
 
 
 def cost_of(clock: Clock, search: Callable[[], object]) -> float:
@@ -223,6 +228,11 @@ def zoo(s: int) -> dict[str, list[Made | str]]:
                          P(_beside, *[P(r, s - 4, 16, 0.57)] * 16)],
         "dense": [f"complete:{4 * half}", f"gnm:{4 * half}:{4 << s}", f"mycielskian:{s // 2 + 5}"],
     }  # fmt: skip
+
+
+def named(s: int) -> list[tuple[str, str, Made | str]]:
+    """Return (name, family, graph) of each graph of `zoo`."""
+    return [(f"{f} {k + 1}", f, x) for f, xs in zoo(s).items() for k, x in enumerate(xs)]
 
 
 def graph(family: str, made: Made | str, place: Backend | str) -> Matrix:

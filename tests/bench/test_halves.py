@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from lagpu import algorithms, generators
 from lagpu.backends.gpu.fused import search_grid
 
 FILE = Path(__file__).parents[2] / "docs" / "benchmarks" / "constants.py"
@@ -18,7 +19,8 @@ SPEC.loader.exec_module(constants)
 
 def test_each_constant_has_a_row_and_is_restored(tmp_path, monkeypatch):
     before = search_grid.alpha_of, search_grid.delta_of
-    monkeypatch.setattr(constants, "zoo", lambda _: {"two": ["kron:7:8", "urand:7:4"]})
+    two = [("a", "two", "kron:7:8"), ("b", "two", "urand:7:4")]
+    monkeypatch.setattr(constants, "named", lambda _: two)
     monkeypatch.setattr(constants, "FACTORS", {"alpha": (1e-6, 1e6), "delta": (1.0,)})
     file = tmp_path / "constants.json"
     said = CliRunner().invoke(constants.app, ["sim", "--json", str(file)])
@@ -32,6 +34,24 @@ def test_each_constant_has_a_row_and_is_restored(tmp_path, monkeypatch):
     assert costs["delta * 1"] == costs["as it is"]
     assert [row["constant"] for row in report["rows"]] == ["alpha", "delta"] * 2
     assert (search_grid.alpha_of, search_grid.delta_of) == before
+
+
+def test_a_search_that_ran_before_has_the_changed_constant(monkeypatch):
+    """Its plan and its launch, which have the numbers, are kept with the matrix."""
+    seen, numbers = [], search_grid.GridSearch._numbers
+
+    def keep(*given):
+        seen.append(numbers(*given)[1])
+        return numbers(*given)
+
+    monkeypatch.setattr(search_grid.GridSearch, "_numbers", keep)
+    A = generators.kronecker(8, 8, backend="sim")
+    for factor in (1.0, 4.0):
+        with constants.times("alpha", factor):
+            constants.forget(A)
+            for _ in range(3):
+                algorithms.bfs_levels(A, 1)
+    assert seen == [seen[0], 4 * seen[0]]
 
 
 def test_the_first_half_chooses_and_the_second_judges(monkeypatch):
