@@ -83,6 +83,24 @@ def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph, beta)
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(("gamma", "then"), [(50.0, "push"), (100.0, "pull")])
+def test_a_push_into_words_that_may_have_found_few_edges_counts_them(
+    place, wide, monkeypatch, gamma, then
+):
+    """What it found is taken for a fourth of the edges that gamma says, and is listed if few."""
+    wide(gamma)
+    set_limits(monkeypatch, solo=0, cluster_solo=0)
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: NEVER)
+    j = np.arange(1, 111)
+    i = (j - 1) // 10  # ten times ten behind vertex 0: 220 edges
+    A = Matrix.from_coo(np.r_[i, j], np.r_[j, i], True, nrows=111, ncols=111, backend=place)
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, 0)
+    assert products(t)[0].reason.endswith(": into words")
+    assert directions(t)[:2] == ["push", then]
+    check.check_levels(A, 0, levels)
+
+
 @pytest.mark.parametrize("policy", ["beamer", "hiragushi"])
 def test_a_rule_that_was_asked_for_counts_the_edges_of_each_frontier(place, wide, policy):
     """So its alpha decides after every push, whatever was found."""

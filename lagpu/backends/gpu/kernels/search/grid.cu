@@ -35,6 +35,7 @@
 #include "search/grid_push.cuh"
 
 const bool kTwice = LG_SUM ? kMayBeWide : kShares;  // whether a turn may have a second part
+const f32 kDoubt = 4;       // a wide push's estimate of edges may be so many times too large
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
@@ -189,12 +190,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
                               : left_to_find(s, symmetric, num_targets, now.found, now.edges);
     // From words back to lists, which counts the frontier's edges: where a pull has found few, of
-    // all vertices or of those that it looked for, and where a wide push has, since its edges led
-    // to the same few vertices.
+    // all vertices or of those that it looked for, and where a wide push has, or may have: its
+    // edges led to the same few vertices.
     bool returns = false;  // it is not pulled again at once
     if (!listed && (!skips || left_now) &&
         (LG_RULE != kByEdges ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
-         : pushed            ? f32(now.found) * gamma <= unexplored
+         : pushed            ? f32(now.found) * gamma <= kDoubt * unexplored
                              : f32(now.found) * beta < f32(n) ||
                                    (!LG_SUM && in_vain(now.found, left_now, n, delta)))) {
       words_to_lists(s, turn, barrier);
