@@ -402,7 +402,10 @@ class OnOnePiece:
                 self.count = self.inner.count
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        with self._pieces.places[0].lock:
+        place: Any = self._pieces.places[0]
+        with place.lock:
+            if place.enter is not None:
+                place.enter()
             cast(Any, self.inner).run()
         become_all([(x, _sent_by_one(self._pieces, self._of[id(x)], x)) for x in self._written])
 

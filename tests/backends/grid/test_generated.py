@@ -29,6 +29,7 @@ from lagpu import (
 from lagpu import operations as ops
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
+from lagpu.backends.grid.backend import GridBackend
 from lagpu.errors import EmptyObject, GridTimeout
 
 ONE_KERNEL = "generated loop of pieces: "
@@ -390,6 +391,24 @@ def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
         assert place.last_loop.startswith(kernel)
         assert plain(found) == plain(wanted)
         assert plain(found.dup()) == plain(wanted)
+
+
+@pytest.mark.parametrize("name", ["levels", "distances"])
+def test_a_search_on_one_device_enters_it(name, monkeypatch):
+    """Whatever device its plan has left to the thread."""
+    monkeypatch.setattr(program, "_LARGE", 0)
+    place, plan = backends.get("grid:2:sim"), GridBackend.plan_loop
+
+    def plan_and_leave(*given):
+        found = plan(*given)
+        place.pieces.places[1].device.enter()
+        return found
+
+    monkeypatch.setattr(GridBackend, "plan_loop", plan_and_leave)
+    work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    for _ in range(3):  # first, again, and known
+        assert plain(work(place, 700)) == plain(work("cpu", 700))
+        assert ", which is faster" in place.last_loop
 
 
 @pytest.mark.parametrize("grid", ["2", "3-random"])
