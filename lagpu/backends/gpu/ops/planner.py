@@ -122,8 +122,8 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     After such a push `alpha` chooses a pull, if each edge finds a vertex of max(degree, 0.3 behind)
     edges. `degree` is the mean degree, and `behind` the mean out-degree of the vertices that edges
     lead to. A part of it counts, since a hub is found once however many edges lead to it. If found
-    vertices * gamma <= 4 unexplored edges, their words become lists. That would cost a long search
-    more than it saves, so its pushes write lists (docs/design/speed.md).
+    vertices * gamma <= 1.5 unexplored edges, their words become lists. That would cost a long
+    search more than it saves, so its pushes write lists (docs/design/speed.md).
     """
     return 0.0 if degree <= LONG_SEARCH_DEGREE else alpha * max(degree, _FOUND_BEHIND * behind)
 

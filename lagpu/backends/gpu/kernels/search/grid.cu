@@ -35,7 +35,7 @@
 #include "search/grid_push.cuh"
 
 const bool kTwice = LG_SUM ? kMayBeWide : kShares;  // whether a turn may have a second part
-const f32 kDoubt = 4;       // a wide push's estimate of edges may be so many times too large
+const f32 kDoubt = 1.5f;    // a wide push's estimate of edges may be so many times too large
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
