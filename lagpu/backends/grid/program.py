@@ -7,24 +7,29 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends import match
 from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import next_masks, why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values
 from lagpu.backends.gpu.fused.sweep import PieceSweep
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import VectorStore, as_type, nwords
+from lagpu.backends.gpu.storage.workspaces import ORDER, by_length, lengths_of, row_lengths
 from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
-from lagpu.backends.grid.search import num_slots, renumbered, slots_of
+from lagpu.backends.grid.search import by_slots, num_slots, renumbered, slots_of
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
@@ -174,6 +179,7 @@ class GridProgram:
     """
 
     name = PieceProgram.name
+    sends_in_order = True  #: Whether a product's vector may be sent in the order of degrees.
 
     def __init__(
         self, pieces: Pieces, statements: ops.Statements,
@@ -265,6 +271,11 @@ class GridProgram:
         pieces, A = self._pieces, s.operation.matrix
         if not s.operation.product.transpose:
             A = pieces.transpose(A)
+        product = s.operation.product
+        if self.sends_in_order and product.reads[0] and sums_every_entry(product):
+            found = by_degree(pieces, A)
+            if found is not None:
+                return found
         (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
         if not has_tables:
             return list(A.parts)
@@ -306,6 +317,7 @@ class GridSweep(GridProgram):
     """A sweep over a vector, as one kernel on each device; see `PieceSweep`."""
 
     name = PieceSweep.name
+    sends_in_order = False
 
     def __init__(self, pieces: Pieces, statements: ops.Statements, turns: Sweep) -> None:
         super().__init__(pieces, statements, Until(), "the levels are a vector", turns[:2])
@@ -328,6 +340,61 @@ class GridSweep(GridProgram):
         assert not isinstance(body, Rejection)
         count = len(self._pieces.places)
         return PieceSweep(body, masks, levels.parts[k], levels.deepest, count, shared[0])
+
+
+# ---- Ghosts in the order of degrees: values that most products take are near each other, as by
+# `Ranked` on one GPU. Each piece brings its own values into this order, not all of them.
+def by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
+    """Return the parts of a matrix, rows by slots and those of most entries first; None if no use.
+
+    They are kept. A form has `ORDER` in its cache.
+    """
+    first: Any = A.parts[0]
+    kept: list[Handle] | None = first.csc().kept("by degree", lambda: _by_degree(pieces, A))
+    return kept
+
+
+def _by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
+    by, parts, orders, near = pieces.partition(A.shape[0]), list[Any](A.parts), list[Array](), 0
+    forms = [part.csc() for part in parts]
+    if not all(form.nvals and has_free(form.device, 6 * form.nbytes) for form in forms):
+        return None
+    slots, of_slot = slots_of(by), np.empty(by.size, np.int32)
+    run = BITS << slots.run
+    for (_, p, place), lengths in zip(pieces, _own_lengths(pieces, A, forms), strict=True):
+        device = place.device
+        with device.alone():
+            most = device.limits.cached // (8 * by.pieces)
+            order, rank, _, entries = by_length(device, lengths, most)
+            orders.append(as_type(device, order, np.int32))
+            at = device.to_host(rank).astype(np.int64)
+        of_slot[by.own(p)] = (at // run * by.pieces + p) * run + at % run
+        near += entries
+    if 4 * near < pieces.nvals(A):  # as in `workspaces.ranked`
+        return None
+    made: list[Handle] = []
+    for form, order in zip(forms, orders, strict=True):
+        with form.device.alone():
+            made.append(MatrixHandle(by_slots(form, of_slot, slots.words * BITS)))
+            made[-1].csc().cache[ORDER] = order
+    return made
+
+
+def _own_lengths(pieces: Pieces, A: GridHandle, forms: list[Any]) -> list[Array]:
+    """Return minus the entries of each own row, on the device of each piece."""
+    if A.symmetric:
+        return [alone(form.device, lengths_of, form.device, form.col_ptr, -1) for form in forms]
+    rows = []
+    for form in forms:
+        with form.device.alone():
+            lengths = lengths_of(form.device, row_lengths(form), -1)
+            rows.append((form.device.to_host(lengths),))
+    sums = pieces.own_sums(rows, needed(pieces.layout(A.shape), 0), np.add)
+    none = (np.empty(0, np.int64),)
+    return [
+        alone(form.device, form.device.from_host, *(of or none))
+        for form, of in zip(forms, sums, strict=True)
+    ]
 
 
 def _vectors_of(

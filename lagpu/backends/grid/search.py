@@ -390,10 +390,10 @@ def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> Cs
     It is kept. In the order of degrees a pull looks at the predecessors of most edges first
     (Hiragushi and Takahashi 2013, section 3.4).
     """
-    return part.kept("by slots", lambda: _renumbered(part, slot_of, slots))
+    return part.kept("by slots", lambda: by_slots(part, slot_of, slots))
 
 
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def by_slots(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
     shape = slots, part.shape[1]

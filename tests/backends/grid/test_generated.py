@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from limits import set_limits
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from pieces_of_search import gpu_grid, sim_grid, sims
 
@@ -27,6 +28,7 @@ from lagpu import (
     sweep,
 )
 from lagpu import operations as ops
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
 from lagpu.backends.grid.backend import GridBackend
@@ -151,6 +153,37 @@ def finds_what_cpu_finds(place, n, name):
     wanted = ALGORITHMS[name]("cpu", n)
     assert found.to_coo()[0].tolist() == wanted.to_coo()[0].tolist()
     np.testing.assert_allclose(found.to_coo()[1], wanted.to_coo()[1], rtol=1e-6, atol=1e-12)
+
+
+def moved_on(u, A, v, gone):  # u has all entries at first, then others
+    for _ in loop(times=4):
+        v << semiring.plus_times(u @ A)
+        v << v.apply(binary.minus, right=3)
+        u(~gone.S, replace=True) << v
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("cached", [0, CUDA_LIMITS.cached])
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("pieces", [2, 3, 5])
+@pytest.mark.parametrize("n", [33, 1023, 1025, 3000])
+def test_ghosts_in_the_order_of_degrees(pieces, n, both, cached, monkeypatch):
+    """By slots of rows with most entries first, if these have many; whatever entries there are."""
+    set_limits(monkeypatch, cached=cached)
+    place, found = sim_grid(pieces), []
+    for where in (place, "cpu"):
+        A = graph(n, where, INT64, both=both)
+        for lacking in ([], [n // 2], np.arange(1, n, 2)):
+            u = Vector.from_dense(np.arange(n) % 7 - 2, backend=where)
+            gone = Vector.from_coo(lacking, True, BOOL, size=n, backend=where)
+            moved_on(u, A, Vector(INT64, n, backend=where), gone)
+            found.append(plain(u))
+        if where is place:
+            assert place.last_loop.startswith("generated loop of pieces")
+            parts = [part.csc() for part in A.data.parts]
+            may = cached and all(part.nvals for part in parts)
+            assert (parts[0].cache["by degree"] is not None) == bool(may)
+    assert found[:3] == found[3:]
 
 
 def count_down(u, A, few, one, total):

@@ -22,7 +22,14 @@ from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
+from lagpu.backends.gpu.storage.workspaces import (
+    NO_RANKS,
+    ORDER,
+    heads_of,
+    index_types,
+    push_space,
+    ranked,
+)  # fmt: skip
 from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, Statements, operands_of
@@ -240,14 +247,15 @@ def whole_sums(
     notes the shared memory for values by rank.
     """
     heads: Any = None if form is None else heads_of(form)
-    ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
+    ranks, sizes = NO_RANKS, [np.int64(0)] * 3
     if form is not None and heads is not None:
-        ranks = ranked(form, rows, u.numpy.itemsize)
+        ranks = NO_RANKS if ORDER in form.cache else ranked(form, rows, u.numpy.itemsize)
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
     near = 0
-    if form is not None and room is not None and not heads.are_short:
+    heavy_first = form is not None and (room is not None or ORDER in form.cache)
+    if form is not None and heads is not None and heavy_first and not heads.are_short:
         near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
         run.shared = max(run.shared, near * u.numpy.itemsize)
     heads = heads or (None, None, None, None, np.False_)
@@ -794,7 +802,7 @@ class Operands:
         params.ask(lambda handles: handles[matrix].csc().widths)
         spec = params.product(product, u.dtype, A.dtype, f"Product{len(params.structs)}", **types)
         lines, mask, sums, result = self._target(s, product, spec)
-        sent, x, size = self.sent(u, product)
+        sent, x, size = self.sent(u, product, A)
         lines += sent
         first = self.new_counters(3 + self.traced)
         adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
@@ -821,7 +829,9 @@ class Operands:
         how = f"pulls{first} ? kPulls : kPushes"
         return lines, result, Logged(how, counted(first + 3), out_edges)
 
-    def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
+    def sent(
+        self, u: VectorStore, product: Product, A: Handle | None = None
+    ) -> tuple[list[str], str, int]:
         """Return (lines that make a product's vector ready, where it is, its indices)."""
         return [], self.params.entries(u), u.size
 

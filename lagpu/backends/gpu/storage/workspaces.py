@@ -221,7 +221,7 @@ def push_space(A: stores.CscMatrix) -> PushSpace:
 
 def pull_space(A: stores.CscMatrix, rows: stores.CscMatrix | None) -> PullSpace:
     """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
-    return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else _row_lengths(A)))
+    return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else row_lengths(A)))
 
 
 def rows_by_degree(A: stores.CscMatrix) -> Array:
@@ -236,7 +236,7 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
     def ordered() -> Array:
         device, take = A.device, functools.partial(stores.gather, A.device)
         device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
-        sizes = lengths_of(device, A.col_ptr if A.shape[0] == A.shape[1] else _row_lengths(A), -1)
+        sizes = lengths_of(device, A.col_ptr if A.shape[0] == A.shape[1] else row_lengths(A), -1)
         order = device.order_of(take(sizes, A.row_idx))
         by_column = device.order_of(take(A.columns(kind=index_kind(A.shape[1])), order))
         return take(A.row_idx, take(order, by_column))
@@ -244,7 +244,7 @@ def rows_by_degree(A: stores.CscMatrix) -> Array:
     return A.kept("rows by degree", ordered)
 
 
-def _row_lengths(A: stores.CscMatrix) -> Array:
+def row_lengths(A: stores.CscMatrix) -> Array:
     device = A.device
     counts = device.xp.zeros(A.shape[0] + 1, np.int64)
     run = kernel("elementwise/forms.cu", "count_row_entries", IDX=index_ctype(A.row_idx))
@@ -332,6 +332,9 @@ class Ranked(NamedTuple):
 
 
 NO_RANKS = Ranked(None, None, None)
+#: In the cache of a form whose rows are by out-degree already, in slots of pieces: the position,
+#: i32, of each of the own ones.
+ORDER = "own rows by degree"
 
 
 def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
@@ -349,16 +352,26 @@ def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> R
     device, xp, n, idx = form.device, form.device.xp, form.shape[0], form.row_idx
     if not form.nvals or not has_free(device, 8 * (int(idx.nbytes) + each * n)):
         return NO_RANKS
-    lengths = lengths_of(device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
-    order, total = device.order_of(lengths), xp.zeros(1, np.uint64)
-    rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
-    run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
-    device.launch(run, n, n, device.limits.cached // each, order, lengths, rank, heavy, total)
-    if 4 * int(device.read(total)) < form.nvals:  # those whose words fit L1 (docs/design/bitmap.md)
+    lengths = lengths_of(device, row_lengths(form) if rows is None else rows.col_ptr, -1)
+    _, rank, heavy, entries = by_length(device, lengths, device.limits.cached // each)
+    if 4 * entries < form.nvals:  # those whose words fit L1 (docs/design/bitmap.md)
         return NO_RANKS
     room = xp.empty((n * each + 3) // 4, np.uint32)
     form.cache["heaviest"] = heavy
     return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), room)
+
+
+def by_length(device: Device, lengths: Array, most: int) -> tuple[Array, Array, Array, int]:
+    """Return vertices in the order of `lengths`, which are negative, INT64, and the ranks, i32.
+
+    Also the first ``kHeavy`` ones, and the sum of the first `most` lengths.
+    """
+    xp, n, order = device.xp, len(lengths), device.order_of(lengths)
+    rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
+    run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
+    total = xp.zeros(1, np.uint64)
+    device.launch(run, n, n, most, order, lengths, rank, heavy, total)
+    return order, rank, heavy, int(device.read(total))
 
 
 TILE = constant("kSumTile")

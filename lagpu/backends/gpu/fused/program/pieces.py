@@ -15,6 +15,7 @@ from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counte
 from lagpu.backends.gpu.fused.program.text import Program, lines_of, signature
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import ORDER
 from lagpu.operations import Handle, Product, Statement, Statements, Until
 
 Array = Any
@@ -115,9 +116,11 @@ class PieceOperands(emit.Operands):
         (*sent, last), result, logged = super().product(s)
         return [*sent, *self.synchronised(), last], result, logged
 
-    def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
-        """See `Operands`: the ghost of the whole vector, by slots."""
-        line, ghost = self._send(u, product.reads[0])
+    def sent(
+        self, u: VectorStore, product: Product, A: Handle | None = None
+    ) -> tuple[list[str], str, int]:
+        """See `Operands`: the ghost of the whole vector, by slots of the rows of `A`."""
+        line, ghost = self._send(u, product.reads[0], A)
         return [line], ghost, self._numberings[self.size_of(u)].slots
 
     def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
@@ -139,18 +142,22 @@ class PieceOperands(emit.Operands):
     def after(self) -> list[str]:
         return [*super().after(), "report(all, turn, result);"]
 
-    def _send(self, u: VectorStore, with_values: bool) -> tuple[str, str]:
+    def _send(self, u: VectorStore, with_values: bool, A: Handle | None = None) -> tuple[str, str]:
         """Return (the line that sends a vector's entries, where its new ghost is)."""
         params, kind, size = self.params, u.dtype.ctype, self.size_of(u)
         slots, name = self._slots(size), params.vector(u)
         words = params.size(self._ghost(4 * nwords(self._numberings[size].slots)))
         values, read = words, f"(const {kind}*)nullptr"
+        order = "(const i32*)nullptr"
+        if A is not None:
+            place = params.place(A)
+            order = params.made(["const i32*"], lambda run: [_order_of(run.handles[place])])[0]
         if with_values:
             values = params.size(self._ghost(u.dtype.numpy.itemsize * self._numberings[size].slots))
             read = f"all.in_own<const {kind}>({values})"
         line = (
             f"send_entries<{str(with_values).lower()}>(&all, {slots}, {params.size(u.size)}, "
-            f"{params.entries(u)}, {words}, {values});"
+            f"{order}, {params.entries(u)}, {words}, {values}, barrier);"
         )
         return line, f"all.in_own<const u32>({words}), {read}, {name}_iso"
 
@@ -169,6 +176,10 @@ class PieceOperands(emit.Operands):
             made = self.params.made(["const i32*"] * 2, lambda run: run.tables.of_size[size])
             self.before.append(f"const Slots {name}{{piece, {run}, {', '.join(made)}}};")
         return name
+
+
+def _order_of(A: Any) -> Array | None:
+    return A.csc().cache.get(ORDER)
 
 
 class PieceProgram(GeneratedLoop):
@@ -204,12 +215,15 @@ class PieceProgram(GeneratedLoop):
         assert self._program_of is not None
         (kernel, arguments, names, counters, _), handles = self._program_of
         run = emit.Run(handles, self.device, blocks, self._scalars, None, self._numbers, tables)
+        shared = min(self.device.limits.ranked_bytes, self.device.dynamic_shared_bytes)
+        if self.device.max_cooperative_blocks(kernel, self._block, shared) >= blocks:
+            run.most_shared = shared
         given = dict(zip(names, arguments.of(run), strict=True))
         zeros = functools.partial(self.device.xp.zeros, GRID_BARRIER, np.uint32)
         for x in self.written:
             x.changes()
         given |= peers.fixed(piece) | peers.turn()
-        return launch_of(self.device, kernel, blocks, self._block), given | {
+        return launch_of(self.device, kernel, blocks, self._block, run.shared), given | {
             "times": NO_LIMIT if self._until.times is None else self._until.times,
             "counters": counters_of(self.device, counters),
             "barrier": zeros() if run.barrier is None else run.barrier,
@@ -235,6 +249,8 @@ class PieceProgram(GeneratedLoop):
 
 
 @functools.lru_cache(maxsize=256)
-def launch_of(device: Device, kernel: Kernel, blocks: int, block: int) -> CheckedLaunch:
+def launch_of(
+    device: Device, kernel: Kernel, blocks: int, block: int, shared: int = 0
+) -> CheckedLaunch:
     """Return the launch of a kernel that runs together with those of other devices."""
-    return device.prepare(kernel, blocks * block, block=block, cooperative=True)
+    return device.prepare(kernel, blocks * block, block=block, cooperative=True, shared=shared)

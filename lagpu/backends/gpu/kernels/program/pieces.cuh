@@ -81,33 +81,39 @@ LG_DEVICE bool are_same(X x, X y) {
 }
 
 // Send the n own entries of a vector, with their values if `values`, to the ghost whose words are
-// at `words_at`, and values at `values_at`. A barrier of all comes before they are read, and
-// another one before they are sent again.
+// at `words_at`, and values at `values_at`; the k-th own slot takes entry order[k], or k if that is
+// null. A barrier of all comes before they are read, and another one before they are sent again.
 template <bool values, class X>
-LG_DEVICE void send_entries(Together* all, const Slots& slots, i64 n, const u32* words,
-                            const X* from_values, X iso, i64 words_at, i64 values_at) {
+LG_DEVICE void send_entries(Together* all, const Slots& slots, i64 n, const i32* order,
+                            const u32* words, const X* from_values, X iso, i64 words_at,
+                            i64 values_at, GridBarrier* barrier) {
+  if (order) grid_sync(barrier);  // a warp takes entries that others have written
   const u32* const had_words = all->in_own<u32>(words_at);
   const X* const had_values = all->in_own<X>(values_at);
   each_tile(n, [&](i64 k, bool mine) {
-    const u32 now = mine ? entry_bits(words, k, n) : 0;
-    const i64 at = slots.place_of(k);
-    if (mine && had_words[at] != now) {
-      for (u32 p = 0; p < LG_PEERS; ++p) all->in_window<u32>(p, words_at)[at] = now;
-      all->wrote = true;
-    }
-    if constexpr (values)
-      each_words(now, k, [&](const u32(&from)[kWords], const i64(&i)[kWords]) {
+    u32 now = mine && !order ? entry_bits(words, k, n) : 0;
+    const u32 some = mine && order ? entry_bits(nullptr, k, n) : now;
+    if (values || order)
+      each_words(some, k, [&](const u32(&from)[kWords], const i64(&i)[kWords]) {
         X x[kWords], had[kWords];
-        i64 slot[kWords];
+        i64 slot[kWords], own[kWords];
         bool there[kWords];
         for (u32 q = 0; q < kWords; ++q) {
-          there[q] = from[q] < LG_WARP && warp_shfl(now, from[q] % LG_WARP) >> lane_id() & 1;
+          there[q] = from[q] < LG_WARP && warp_shfl(some, from[q] % LG_WARP) >> lane_id() & 1;
+          own[q] = order && there[q] ? order[i[q]] : i[q];
+        }
+        for (u32 q = 0; q < kWords; ++q) {  // values need not wait for the words
           slot[q] = slots.slot_of(i[q]);
-          x[q] = there[q] && from_values ? from_values[i[q]] : iso;
-          had[q] = there[q] ? had_values[slot[q]] : iso;
+          x[q] = values && there[q] && from_values ? from_values[own[q]] : iso;
+          had[q] = values && there[q] ? had_values[slot[q]] : iso;
+          if (order) there[q] = there[q] && has_entry(words, own[q]);
         }
         for (u32 q = 0; q < kWords; ++q) {
-          if (!there[q] || are_same(x[q], had[q])) continue;
+          if (order) {
+            const u32 bits = warp_ballot(there[q]);
+            if (lane_id() == from[q]) now = bits;
+          }
+          if (!values || !there[q] || are_same(x[q], had[q])) continue;
           for (u32 k = 0; k < LG_PEERS; ++k) {
             const u32 p = (all->peers.piece + k) % LG_PEERS;  // not all into the same one at once
             all->in_window<X>(p, values_at)[slot[q]] = x[q];
@@ -115,6 +121,11 @@ LG_DEVICE void send_entries(Together* all, const Slots& slots, i64 n, const u32*
           all->wrote = true;
         }
       });
+    const i64 at = slots.place_of(k);
+    if (mine && had_words[at] != now) {
+      for (u32 p = 0; p < LG_PEERS; ++p) all->in_window<u32>(p, words_at)[at] = now;
+      all->wrote = true;
+    }
   });
 }
 

@@ -27,8 +27,8 @@ struct Whole {
   typename S::Z* parts;        // room for a sum of each warp
   const typename S::IDX* idx;  // rows by the places where u's values are: ranks, if there are any
   const i32* rank;
-  typename S::U* by_rank;  // room for u's values by ranks,
-  u32 near;                // and how many of the first ones shared memory holds
+  typename S::U* by_rank;  // room for u's values by ranks
+  u32 near;                // how many of the first values, the heaviest rows', shared memory holds
 };
 
 template <class X>
@@ -264,6 +264,8 @@ LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Su
       if (has_entry(u.words, i)) all.by_rank[load_ro(&all.rank[i])] = u.values[i];
     u.values = all.by_rank;
     grid_sync(barrier);
+  }
+  if (all.near && u.values) {
     LG_DYNAMIC_SHARED(typename S::U, near);
     for (u32 k = block_thread(); k < all.near; k += block_threads()) near[k] = u.values[k];
     block_sync();
