@@ -186,6 +186,45 @@ def test_ghosts_in_the_order_of_degrees(pieces, n, both, cached, monkeypatch):
     assert found[:3] == found[3:]
 
 
+def twice(u, A, v, w):
+    for _ in loop(times=3):
+        v << semiring.plus_times(u @ A)
+        w << semiring.min_times(u @ A)
+        u << v.ewise_add(w, binary.max)
+
+
+def twice_by_parts(u, A, v, w):
+    for _ in loop(times=3):
+        v << semiring.plus_times(u @ A)
+        u(v.V, accum=binary.plus) << v
+        w << semiring.min_times(u @ A)
+        u << v.ewise_add(w, binary.max)
+
+
+@pytest.mark.parametrize("pieces", [2, 3])
+@pytest.mark.parametrize(("body", "ghosts"), [(twice, 1), (twice_by_parts, 2)])
+def test_what_did_not_change_is_sent_once(pieces, body, ghosts, monkeypatch):
+    """All devices meet once more then, before it is sent again: they do not wait in between."""
+    texts, write = [], program.PieceProgram.write
+
+    def write_and_keep(self):
+        found = write(self)
+        texts.append(self.kernel.source)
+        return found
+
+    monkeypatch.setattr(program.PieceProgram, "write", write_and_keep)
+    place, n, found = sims(pieces), 700, []
+    for where in (place, "cpu"):
+        A = graph(n, where, INT64)
+        u, v, w = (Vector.from_dense(np.arange(n) % 7 - k, backend=where) for k in (2, 0, 0))
+        body(u, A, v, w)
+        found.append(plain(u))
+    assert found[0] == found[1]
+    (text,) = {text[text.rindex("__global__") :] for text in texts}
+    assert text.count("send_entries<") == ghosts
+    assert text.count("if (!meet(&all") == 1 + 2 + (ghosts == 1)
+
+
 def count_down(u, A, few, one, total):
     for _ in loop(until_empty=one):
         u << semiring.plus_times(u @ A)

@@ -671,9 +671,10 @@ class VectorStore:
         indices, words = (None if x is None else self.device.copy_of(x) for x in given)
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
-        contents = self.form, indices, words, values, iso, self.nvals
-        kept = self.stats, self.frontier_edges, self.edge_offsets  # as `nvals` has read them
-        made.restore((*contents, None, None, -1, *kept))
+        # What a product has counted is read, since it plans the next one; no other count is.
+        nvals = self._nvals if self._notification is None else self.nvals
+        kept = self.stats, self.frontier_edges, self.edge_offsets
+        made.restore((self.form, indices, words, values, iso, nvals, None, None, -1, *kept))
         return made
 
     # ------------------------------------------------------------------------- single entries

@@ -67,6 +67,11 @@ class PieceOperands(emit.Operands):
         self._named_slots: dict[int, str] = {}
         self._ghosts = posts_words(pieces)  # u64 of a window
         self._meetings = 0  # of all devices, in the lines of an iteration
+        self._at = 0  # of the statements, the one whose lines are written
+        # By a vector and the matrix whose rows it follows: by which statement it was sent, with
+        # values or without, and where.
+        self._sent: dict[tuple[int, int], tuple[int, bool, str]] = {}
+        self._reuses = False  # whether a product reads what was sent for an earlier one
         self.macros = {"PEERS": str(pieces)}
         super().__init__(*given)
 
@@ -97,7 +102,8 @@ class PieceOperands(emit.Operands):
     def condition(self) -> tuple[list[str], list[str], list[str]]:
         """See `Operands`.
 
-        An iteration has two meetings or more: one between reading a ghost and sending it again.
+        Between reading a ghost and sending it again all devices meet: in the next product's lines
+        if that is another one's, else at the end of an iteration.
         """
         empty, unchanged, params = self.empty, self.unchanged, self.params
         if empty is not None and not self.holds(empty):
@@ -109,10 +115,12 @@ class PieceOperands(emit.Operands):
             end = _MEETS.format(f"remember({given}, false)", _ANY_FOUND)
             return [f"remember({given}, true);"], [], [end]
         top = [] if empty is None else [f"if (!warp_any({self.named(empty).held}.there)) break;"]
-        return [], top if self._meetings > 1 else [*top, *self.synchronised()], []
+        meet = self._meetings < 2 or self._reuses
+        return [], [*top, *self.synchronised()] if meet else top, []
 
     def product(self, s: Statement) -> emit.ProductText:
         """See `Operands`: what is sent must have arrived."""
+        self._at = next(k for k, other in enumerate(self.statements) if other is s)
         (*sent, last), result, logged = super().product(s)
         return [*sent, *self.synchronised(), last], result, logged
 
@@ -120,17 +128,17 @@ class PieceOperands(emit.Operands):
         self, u: VectorStore, product: Product, A: Handle | None = None
     ) -> tuple[list[str], str, int]:
         """See `Operands`: the ghost of the whole vector, by slots of the rows of `A`."""
-        line, ghost = self._send(u, product.reads[0], A)
-        return [line], ghost, self._numberings[self.size_of(u)].slots
+        return *self._send(u, product.reads[0], A), self._numberings[self.size_of(u)].slots
 
     def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
         """See `Operands`: a gather has the own columns, a scatter has all."""
         params, rows = self.params, self._slots(nrows)
         if product.transpose:
-            lines, columns, count, kind = [], params.entries(f), f.size, "SlotSelector"
+            lines, columns = list[str](), params.entries(f)
+            count, kind = f.size, "SlotSelector"
         else:
-            line, columns = self._send(f, True)
-            lines, count = [line], self._numberings[self.size_of(f)].slots
+            lines, columns = self._send(f, True)
+            count = self._numberings[self.size_of(f)].slots
             kind = "OwnSelector"
         made = f"{{{columns}, {params.size(count)}, {params.size(nrows)}}}, {rows}"
         return lines, f"{kind}<{f.dtype.ctype}>", made
@@ -142,8 +150,15 @@ class PieceOperands(emit.Operands):
     def after(self) -> list[str]:
         return [*super().after(), "report(all, turn, result);"]
 
-    def _send(self, u: VectorStore, with_values: bool, A: Handle | None = None) -> tuple[str, str]:
-        """Return (the line that sends a vector's entries, where its new ghost is)."""
+    def _send(
+        self, u: VectorStore, with_values: bool, A: Handle | None = None
+    ) -> tuple[list[str], str]:
+        """Return (the lines that send a vector's entries, if need be, where its ghost is)."""
+        at, has_values, ghost = self._sent.get((id(u), id(A)), (0, False, ""))
+        written = any(s.out is u for s in self.statements[at : self._at])
+        if ghost and has_values >= with_values and not written:
+            self._reuses = True
+            return [], ghost
         params, kind, size = self.params, u.dtype.ctype, self.size_of(u)
         slots, name = self._slots(size), params.vector(u)
         words = params.size(self._ghost(4 * nwords(self._numberings[size].slots)))
@@ -159,7 +174,9 @@ class PieceOperands(emit.Operands):
             f"send_entries<{str(with_values).lower()}>(&all, {slots}, {params.size(u.size)}, "
             f"{order}, {params.entries(u)}, {words}, {values}, barrier);"
         )
-        return line, f"all.in_own<const u32>({words}), {read}, {name}_iso"
+        ghost = f"all.in_own<const u32>({words}), {read}, {name}_iso"
+        self._sent[id(u), id(A)] = self._at, with_values, ghost
+        return [line], ghost
 
     def _ghost(self, nbytes: int) -> int:
         """Return where a window has so many new bytes, in words of 8."""
