@@ -196,7 +196,7 @@ class OperatorTable(Table[Kind]):
             Result type if it is not that of the operands. An index-unary operator needs it; one
             whose result is BOOL can select.
         """
-        functor = f"User_{name}"  # no built-in functor has such a name
+        functor = f"User_{self.kind}_{name}"  # no built-in functor has such a name
         more = {"result": _constant(result), "of_numbers": True, **self._of_users}
         return self._add(self.row(name, numpy, functor, cuda, formula=cuda, **more))
 
@@ -252,7 +252,7 @@ class OperatorTable(Table[Kind]):
                 own,
                 (function,),
             )
-        functor = f"User_{own.replace('.', '_')}_{next(_numbers)}"
+        functor = f"User_{next(_numbers)}_{own.replace('.', '_')}"  # no kind begins with digits
         rule = _inferred(function, own, self.row) if result is None else _constant(result)
         made: Any = self.row(
             own, function, functor, cuda, formula=cuda or f"{own}, a Python function", result=rule,

@@ -1,6 +1,7 @@
 """Operators of Python functions: by their names, anonymous, with parameters; NumPy's names."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from lagpu import (
     agg,
     binary,
     indexunary,
+    loop,
     monoid,
     op,
     select,
@@ -52,6 +54,13 @@ def plus(by=0):
     return inner
 
 
+def twins(u, v, one, two, three):
+    for _ in loop(times=2):
+        u << u.apply(one)
+        v << u.ewise_mult(v, two)
+        u << u.apply(three)
+
+
 @pytest.fixture
 def u(backend):
     return Vector.from_coo([0, 1, 3], [1, 2, -4], "INT32", size=5, backend=backend)
@@ -62,15 +71,35 @@ def made():
     """Register in a table, and forget it at the end."""
     names = []
 
-    def register(table, name, *args, **options):
+    def register(table, name, *args, by="register_new", **options):
         names.append((table, name))
-        return table.register_new(name, *args, **options)
+        return getattr(table, by)(name, *args, **options)
 
     yield register
     for table, name in names:
         table._rows.pop(name, None)
         vars(table).pop(name, None)
         table._paths.pop(name, None)
+
+
+def twins(u, v, one, two, three):
+    for _ in loop(times=2):
+        u << u.apply(one)
+        v << u.ewise_mult(v, two)
+        u << u.apply(three)
+
+
+def test_operators_of_one_name_are_distinct_in_a_kernel(backend, made):
+    """Of two tables, and one whose name is that of another one with its number."""
+    number = int(re.search(r"\d+", unary.register_anonymous(plus_three).cuda)[0]) + 3
+    one = made(unary, "twin", lambda x: x + 1, cuda="x + 1", by="register")
+    two = made(binary, "twin", lambda x, y: x * y, cuda="x * y", by="register")
+    numbered = made(unary, f"twin_{number}", lambda x: x - 1, cuda="x - 1", by="register")
+    others = [unary.register_anonymous(plus_three, "twin", cuda="x + 3") for _ in range(5)]
+    assert len({x.cuda for x in (one, two, numbered, *others)}) == 8
+    u, v = (Vector.from_coo([0, 2], [x, 5], "INT32", size=3, backend=backend) for x in (1, 2))
+    twins(u, v, one, two, others[-1])
+    assert (u.to_coo()[1].tolist(), v.to_coo()[1].tolist()) == ([9, 13], [24, 300])
 
 
 def test_a_registered_function_is_an_operator(u, made):
