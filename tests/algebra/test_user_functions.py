@@ -12,6 +12,7 @@ from lagpu import (
     INT32,
     INT64,
     Matrix,
+    Scalar,
     Vector,
     agg,
     binary,
@@ -100,6 +101,30 @@ def test_operators_of_one_name_are_distinct_in_a_kernel(backend, made):
     u, v = (Vector.from_coo([0, 2], [x, 5], "INT32", size=3, backend=backend) for x in (1, 2))
     twins(u, v, one, two, others[-1])
     assert (u.to_coo()[1].tolist(), v.to_coo()[1].tolist()) == ([9, 13], [24, 300])
+
+
+def summed(u, one, two, sums):
+    first, second = sums
+    for _ in loop(times=2):
+        first << u.reduce(one)
+        second << u.reduce(two)
+        u << u.apply(binary.plus, right=1)
+
+
+def test_monoids_of_one_name_are_distinct_in_a_kernel(backend, made):
+    """Of functions without names, of other identities, and of a name with a point."""
+    add, multiply = (
+        binary.register_anonymous(function, cuda=cuda)
+        for function, cuda in ((lambda x, y: x + y, "x + y"), (lambda x, y: x * y, "x * y"))
+    )
+    most = (monoid.register_anonymous(binary.max, least, "most") for least in (-5, -100))
+    inside = made(monoid, "test_mine.add", add, 0), made(monoid, "test_mine.multiply", multiply, 1)
+    pairs = [[monoid.register_anonymous(add, 0), monoid.register_anonymous(multiply, 1)], most]
+    for (one, two), wanted in zip([*pairs, inside], [(12, 32), (8, 8), (12, 32)], strict=True):
+        u = Vector.from_coo([0, 2, 3], [1, 1, 7], "INT32", size=5, backend=backend)
+        sums = Scalar("INT32"), Scalar("INT32")
+        summed(u, one, two, sums)
+        assert tuple(x.value for x in sums) == wanted
 
 
 def test_a_registered_function_is_an_operator(u, made):

@@ -355,10 +355,12 @@ def _functor(op: Operator | Monoid) -> tuple[str, str]:
         return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
     if not (op.registered or op.op.body):
         return op.op.cuda, ""
-    name = f"User_monoid_{op.name}"
     body = op.op.body or f"{op.op.cuda}::call<Z, T>(x, y, i, k, j)"
     end = f"z == Z({_number(op.terminal)})" if op.terminal else "false"
     more = _MONOID.format(identity=_number(op.identity), terminal=end)
+    # Others may have its name, which may have a point.
+    digest = hashlib.sha256(_struct("", op.op, body, more).encode()).hexdigest()[:16]
+    name = f"User_monoid_{digest}"
     return name, _struct(name, op.op, body, more)
 
 
