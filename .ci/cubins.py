@@ -24,6 +24,7 @@ from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.device.cuda import blocks_of_cluster
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.fused.program import batch
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.core import recorder
 from lagpu.selftest.kernels import calls
@@ -67,7 +68,8 @@ def common_kernels(cluster: int, seed: int = 1) -> list[Kernel]:
     device = Recorder(cluster)
     place = GpuBackend("recorder", device)
     for hot in {10**9, recorder.HOT}:  # in a new process no statement waits for others yet
-        with mock.patch.object(recorder, "HOT", hot):
+        # However busy this machine is, programs of statements are compiled before they are wanted.
+        with mock.patch.object(recorder, "HOT", hot), mock.patch.object(batch, "WAITS", True):
             for _, call in calls(place, seed):
                 call()
     return device.kernels
