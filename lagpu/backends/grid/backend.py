@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.search import GridLoop, fuse, plan_loop, search_again, searches
-from lagpu.backends.guard import guarded, out_of_memory
+from lagpu.backends.guard import guarded, out_of_memory, refuse_after_fork
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter
 from lagpu.dtypes import DType
@@ -123,7 +123,7 @@ class Parts:
         return len(devices) == len(self.homes) > 1
 
     def _run(self, name: str, work: Callable[[], T], given: Given = pieces.NOTHING) -> T:
-        with self._pieces.lock():
+        with self._pieces.lock:
             return self._pieces.run(name, work, given)
 
 
@@ -147,7 +147,7 @@ class GridMeter:
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it; other threads' bytes do not count."""
         pieces, engine = self._pieces, self._pieces.engine
-        with pieces.lock():
+        with pieces.lock:
             before, start = engine.sent, time.perf_counter()
             pieces.phases, pieces.since = [], start
             with self._watched() as parts:
@@ -182,7 +182,7 @@ class GridMeter:
 
     def run_loop(self, plan: Callable[[], Planned]) -> tuple[Planned, LoopMeasured | None]:
         """See `Meter`: a kernel of all pieces has a log on each device."""
-        with self._pieces.lock():
+        with self._pieces.lock:
             compiled, start = self._compile_ms(), time.perf_counter()
             with self._watched():  # it waits for its end
                 loop = plan()
@@ -268,6 +268,10 @@ class GridBackend:
     ) -> None:  # fmt: skip
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
+        self.lock = self.pieces.lock
+        if searches(self.pieces):
+            refuse_after_fork(self, name)
+            refuse_after_fork(self.pieces, name)
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
             policies=systems.policies_with_systems(places[0]),
@@ -281,10 +285,6 @@ class GridBackend:
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
-
-    @property
-    def lock(self) -> AbstractContextManager[None]:
-        return self.pieces.lock()
 
     @property
     def last_product(self) -> Any:

@@ -3,11 +3,13 @@
 The locks of all places are taken in one order.
 """
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 from grids import Few, own_grid
+from pieces_of_search import sims
 from ranks import SECONDS
 from samples import sampled
 from test_backend import PROGRAMS, plain
@@ -126,6 +128,49 @@ def test_a_lock_that_is_refused_leaves_none_taken():
         pass
     assert len(noted) == 2
     assert noted[1] == f"-{noted[0]}"
+
+
+def free(locks):
+    """Return which locks another thread can take."""
+    found = []
+
+    def take():
+        for lock in locks:
+            found.append(lock.acquire(blocking=False))
+            if found[-1]:
+                lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found
+
+
+def test_an_interrupt_after_any_call_leaves_no_lock_taken():
+    """Python raises it after a call of C, so one of them takes a lock and notes that."""
+    place = sims(2)
+    locks = [x.lock for x in place.pieces.places]
+    for at in range(20):
+        calls = []
+
+        def interrupt(frame, event, _arg, calls=calls, at=at):
+            if event == "c_return" and frame.f_code.co_name in ("__enter__", "__exit__"):
+                calls.append(event)
+                if len(calls) - 1 == at:
+                    raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            with place.lock:
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert free(locks) == [True, True]
+        if len(calls) <= at:
+            break
+    assert 3 < at < 19
 
 
 def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
