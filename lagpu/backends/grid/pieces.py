@@ -144,6 +144,9 @@ class Pieces:
         locks = [lock for _, lock in sorted({id(by.lock): by.lock for by in self.places}.items())]
         #: The lock of all places.
         self.lock: AbstractContextManager[Any] = locks[0] if len(locks) == 1 else _Locks(locks)
+        self._large = min(getattr(place, "large", 0) for place in self.places)
+        #: Vectors of fewer indices are made without the lock.
+        self.unlocked = self._large if engine.alone and order != "degree" else 0
         self.order = order
         #: Whether there is one piece, which has each index at its own position.
         self.are_one = engine.alone and engine.size == 1 and order is None
@@ -222,7 +225,7 @@ class Pieces:
             self.watch(k, statement)
 
     # ---- objects
-    def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
+    def handle(self, parts: Any, dtype: DType, shape: Shape) -> GridHandle:
         made = GridHandle(parts, dtype, shape)
         self._made += 1
         made.number = self.engine.turn << partition.MADE_BITS | self._made
@@ -231,8 +234,22 @@ class Pieces:
         return made
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
-        by = self.layout(shape)
-        return self.handle([empty(place, dtype, by.shape(p)) for _, p, place in self], dtype, shape)
+        made = self.handle(self.parts_of, dtype, shape)
+        if len(shape) > 1 or shape[0] >= self._large:  # if there is memory
+            _ = made.parts
+        return made
+
+    def parts_of(self, x: GridHandle) -> list[Handle]:
+        """Return the parts of an object without entries, or of a vector that has `single`."""
+        by = self.layout(x.shape)
+        parts = [empty(place, x.dtype, by.shape(p)) for _, p, place in self]
+        if x.single is not None:
+            i, value = x.single
+            owner, at = by.dims[0].located(i)
+            for k, p, place in self:
+                if p == owner:
+                    place.vector_set(parts[k], at, value)
+        return parts
 
     def vector_of(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """Return the vector of entries that every process has; each piece takes its own."""

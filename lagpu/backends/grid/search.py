@@ -24,7 +24,7 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
@@ -657,11 +657,10 @@ class GridLoop:
             settle(result)
         if logs:
             self.rows = self._rows_of(body, space, kind, [had for *_, had, _ in started], logs)
-        each = zip([body.frontier, *written], *made, strict=True)
-        new = [(x, GridHandle(parts, x.dtype, x.shape)) for x, *parts in each]
+        new = [(x, parts) for x, *parts in zip([body.frontier, *written], *made, strict=True)]
         peers.ready = False  # until every process has come to its end
         pieces.change(lambda: setattr(peers, "ready", True))
-        pieces.change(lambda: become_all(new))
+        pieces.change(functools.partial(take_all, new))
 
     def _launched(
         self, peers: Peers, launches: Any, logs: list[Array], lasts: bool, ahead: Any

@@ -494,16 +494,16 @@ def test_an_error_leaves_all_as_it_was(method, error, want, monkeypatch):
 
 def test_an_interrupt_while_handles_take_their_parts(want, monkeypatch):
     search = Search(sims(2))
-    become, calls = type(search.x.data).become, [0]
+    take, calls = type(search.x.data).take, [0]
 
-    def once(self, other):
+    def once(self, *parts):
         calls[0] += 1
         if calls[0] == 2:
             raise KeyboardInterrupt
-        become(self, other)
+        take(self, *parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(search.x.data), "become", once)
+        patch.setattr(type(search.x.data), "take", once)
         with pytest.raises(KeyboardInterrupt):
             search.run()
     assert search.state() == want

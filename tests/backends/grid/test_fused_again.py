@@ -5,6 +5,7 @@ import pytest
 from pieces_of_search import (
     PIECES,
     RUNS,
+    Alone,
     Paths,
     Search,
     edges_of,
@@ -18,6 +19,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.grid import search as fused
 
@@ -218,6 +220,22 @@ def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, k
     search, want = known
     fails_at_each_call(search, owner, method, error, monkeypatch)
     assert search.state() == want
+
+
+def test_an_interrupt_after_a_loop_of_one_piece(monkeypatch):
+    usual, search, want = KernelLoop.run, Alone(sims(1)), Alone("cpu")
+
+    def stopped(self, log=None):
+        usual(self, log)
+        raise KeyboardInterrupt
+
+    want.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(KernelLoop, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+    assert search.state() == want.state()
+    assert (search.x.nvals, search.f.nvals) == (want.x.nvals, 0)
 
 
 @pytest.mark.parametrize("absent", [0, 1])
