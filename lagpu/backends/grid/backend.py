@@ -345,9 +345,6 @@ class _LockedGrid:
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
-        again = search_again(self.pieces, body, turns)
-        if again is not None:
-            return again
         named = systems.without_system(body)[1] is not None
         if not (named or isinstance(turns, ops.Sweep) or self.pieces.watch):  # a trace logs pieces
             one = program.plan_on_one(self.pieces, body, turns)
@@ -575,7 +572,8 @@ class GridBackend(_LockedGrid):
     """Vectors and matrices that are distributed to pieces. See `Backend`; arguments as `Pieces`.
 
     A statement makes new parts, then the handle takes all of them at once: one that fails leaves
-    every object as it was. What is on the host of one process alone needs no lock.
+    every object as it was. What is on the host of one process alone needs no lock; a plan that was
+    made before needs none more than that of its caller.
     """
 
     def vector(self, dtype: DType, size: int) -> GridHandle:
@@ -592,6 +590,9 @@ class GridBackend(_LockedGrid):
     def nvals(self, x: GridHandle) -> int:
         known = x.count if self.pieces.unlocked else None
         return super().nvals(x) if known is None else known
+
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
+        return search_again(self.pieces, body, turns) or super().plan_loop(body, turns)
 
 
 def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:

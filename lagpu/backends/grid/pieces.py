@@ -144,9 +144,9 @@ class Pieces:
         locks = [lock for _, lock in sorted({id(by.lock): by.lock for by in self.places}.items())]
         #: The lock of all places.
         self.lock: AbstractContextManager[Any] = locks[0] if len(locks) == 1 else _Locks(locks)
-        self._large = min(getattr(place, "large", 0) for place in self.places)
-        #: Vectors of fewer indices are made without the lock.
-        self.unlocked = self._large if engine.alone and order != "degree" else 0
+        large = min(getattr(place, "large", 0) for place in self.places)
+        #: Vectors of fewer indices are made without the lock, and without parts.
+        self.unlocked = large if engine.alone and order != "degree" else 0
         self.order = order
         #: Whether there is one piece, which has each index at its own position.
         self.are_one = engine.alone and engine.size == 1 and order is None
@@ -235,7 +235,7 @@ class Pieces:
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
         made = self.handle(self.parts_of, dtype, shape)
-        if len(shape) > 1 or shape[0] >= self._large:  # if there is memory
+        if len(shape) > 1 or shape[0] >= self.unlocked:  # for which there may be no memory
             _ = made.parts
         return made
 

@@ -10,6 +10,7 @@ from hubs import directions
 from pieces_of_search import (
     PIECES,
     RUNS,
+    Paths,
     Search,
     edges_of,
     fails_at_each_call,
@@ -322,12 +323,20 @@ def test_the_next_outputs_are_allocated_while_the_kernels_run(pieces, monkeypatc
     n, place = 700, sims(pieces)
     i, j = edges_of("both ways", n)
     A = matrix(n, i, j, place)
-    parts = algorithms.bfs_levels(A, 4).data.parts
-    ahead = [part.counters.ahead[part.kind] for part in parts]
+    algorithms.bfs_levels(A, 4)
+    (ahead,) = fused._Space.of(A.data).ahead.values()
     found = algorithms.bfs_levels(A, 4).data.parts
-    for part, (words, values) in zip(found, ahead, strict=True):
-        assert part.words is words
-        assert part.values is values
+    for part, piece in zip(found, ahead, strict=True):
+        assert [part] == piece.outputs
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_next_buffers_are_allocated_while_the_kernels_run(pieces, monkeypatch):
+    """Those of a search that adds up, which stores the frontier's values."""
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    search = Paths(sims(pieces))
+    search.run()
+    assert all(part.kind in part.counters.ahead for part in search.x.data.parts)
 
 
 def after_a_bounded_search(place, n, i, j, bound):
