@@ -52,6 +52,11 @@ class SearchBody(NamedTuple):
     on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
+    def written(self) -> list[Any]:
+        """The frontier and the outputs."""
+        return [self.frontier, *[a.target for a in self.assignments]]
+
+    @property
     def added(self) -> int:
         """The number that is added to each depth; 0 unless `match_search` allowed another one."""
         return next((a.number for a in self.assignments if a.what == DEPTH), 0) or 0

@@ -556,8 +556,8 @@ def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planne
 def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     """Plan a loop and run it as one program, as an observer sees it; False if it is rejected."""
     observer = current_observer() or _UNOBSERVED
-    beside = backend.capabilities.batches.beside if _in_while.get() else nullcontext
-    with backend.lock, beside():  # what a plan has found holds until the loop has run
+    beside = backend.capabilities.batches.beside() if _in_while.get() else _NOWHERE
+    with backend.lock, beside:  # what a plan has found holds until the loop has run
         loop = observer.run_loop(backend, plan)
     if isinstance(loop, ops.Rejection):
         _run_eagerly(backend, loop.why)
@@ -566,7 +566,7 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
     return True
 
 
-_UNOBSERVED = core_recorder.Observer()
+_UNOBSERVED, _NOWHERE = core_recorder.Observer(), nullcontext()
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:

@@ -47,7 +47,9 @@ def test_cpu_goes_on_with_one_thread():
     assert (done.returncode, done.stdout) == (0, "same\n"), done.stderr
 
 
-@pytest.mark.parametrize("name", ["sim", "sim:1", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize(
+    "name", ["sim", "sim:1", "grid:2:sim", pytest.param("gpu", marks=pytest.mark.gpu)]
+)
 def test_a_device_refuses(name):
     try:
         backends.get(name)

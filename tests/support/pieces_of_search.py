@@ -84,12 +84,15 @@ class Search:
     """A search whose outputs have entries of before."""
 
     types = INT32, BOOL
+    had = True
 
     def __init__(self, place, n=90):
         i, j = edges_of("random", n)
         self.A = matrix(n, i, j, place)
         self.x, self.f = (Vector(dtype, n, backend=place) for dtype in self.types)
-        self.x[4], self.f[11] = 3, True
+        self.f[11] = True
+        if self.had:
+            self.x[4] = 3
         self.before = self.state()
 
     def run(self):
@@ -100,6 +103,12 @@ class Search:
 
     def state(self):
         return self.x.to_dense(-1).tolist(), self.f.to_coo()[0].tolist()
+
+
+class Alone(Search):
+    """A search from one vertex that leaves nothing but outputs without entries before."""
+
+    had = False
 
 
 class Paths(Search):

@@ -27,7 +27,7 @@ from lagpu.host import memory
 
 Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
-LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
+LARGE = 1 << 20  # elements from which free memory is checked, on any device
 
 
 @guarded(
@@ -48,7 +48,8 @@ class GpuBackend:
             batches=Batches(self.runtime.counters),
         )
         self._meters = MeterPool()
-        self._large = max(LARGE, device.unasked // 17)  # bytes of each index, if not of BOOL alone
+        #: Indices of a vector from which free memory is checked; 17 bytes of each are the most.
+        self.large = max(LARGE, device.unasked // 17)
         self.lock, self.enter = device.lock, device.enter
         refuse_after_fork(self, name)
 
@@ -123,7 +124,7 @@ class GpuBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> VectorStore:
-        if size >= self._large:  # values and presence bits, and those of the next result
+        if size >= self.large:  # values and presence bits, and those of the next result
             self._enter()
             self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)

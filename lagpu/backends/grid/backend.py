@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -20,7 +20,7 @@ from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.search import GridLoop, fuse, plan_loop, search_again, searches
-from lagpu.backends.guard import guarded, out_of_memory
+from lagpu.backends.guard import guarded, out_of_memory, refuse_after_fork
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter
 from lagpu.dtypes import DType
@@ -123,7 +123,7 @@ class Parts:
         return len(devices) == len(self.homes) > 1
 
     def _run(self, name: str, work: Callable[[], T], given: Given = pieces.NOTHING) -> T:
-        with self._pieces.lock():
+        with self._pieces.lock:
             return self._pieces.run(name, work, given)
 
 
@@ -147,7 +147,7 @@ class GridMeter:
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it; other threads' bytes do not count."""
         pieces, engine = self._pieces, self._pieces.engine
-        with pieces.lock():
+        with pieces.lock:
             before, start = engine.sent, time.perf_counter()
             pieces.phases, pieces.since = [], start
             with self._watched() as parts:
@@ -182,7 +182,7 @@ class GridMeter:
 
     def run_loop(self, plan: Callable[[], Planned]) -> tuple[Planned, LoopMeasured | None]:
         """See `Meter`: a kernel of all pieces has a log on each device."""
-        with self._pieces.lock():
+        with self._pieces.lock:
             compiled, start = self._compile_ms(), time.perf_counter()
             with self._watched():  # it waits for its end
                 loop = plan()
@@ -244,19 +244,15 @@ def _total(counts: Sequence[int | None]) -> int | None:
 
 
 # ---------------------------- The grid: the `Backend` protocol over pieces, each on a local backend
-def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuError | None:
+def _named_error(backend: Any, error: Exception, method: str) -> LagpuError | None:
     """Return lagpu's error for one of NumPy; local backends raise named errors already."""
     return out_of_memory(error, method, backend.name) if isinstance(error, MemoryError) else None
 
 
 @guarded(_named_error)
 @pieces.collective
-class GridBackend:
-    """Vectors and matrices that are distributed to pieces. See `Backend`; arguments as `Pieces`.
-
-    A statement makes new parts, then the handle takes all of them at once: one that fails leaves
-    every object as it was.
-    """
+class _LockedGrid:
+    """The methods of a grid, each of them a statement that holds the lock of all places."""
 
     device = None
     enter = None
@@ -268,6 +264,10 @@ class GridBackend:
     ) -> None:  # fmt: skip
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
+        self.lock = self.pieces.lock
+        if searches(self.pieces):
+            refuse_after_fork(self, name)
+            refuse_after_fork(self.pieces, name)
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
             policies=systems.policies_with_systems(places[0]),
@@ -281,10 +281,6 @@ class GridBackend:
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
-
-    @property
-    def lock(self) -> AbstractContextManager[None]:
-        return self.pieces.lock()
 
     @property
     def last_product(self) -> Any:
@@ -322,8 +318,8 @@ class GridBackend:
             parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
             local = operation._replace(**parts)
         desc = desc._replace(mask=None if desc.mask is None else desc.mask.parts[0])
+        out.take(out.parts, out.shape)  # facts of before do not hold
         self.pieces.execute(0, statement._replace(out=out.parts[0], desc=desc, operation=local))
-        out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
 
     def evaluate(self, operation: Operation) -> Any:
         if isinstance(operation, ops.ExtractElement):
@@ -349,9 +345,6 @@ class GridBackend:
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
-        again = search_again(self.pieces, body, turns)
-        if again is not None:
-            return again
         named = systems.without_system(body)[1] is not None
         if not (named or isinstance(turns, ops.Sweep) or self.pieces.watch):  # a trace logs pieces
             one = program.plan_on_one(self.pieces, body, turns)
@@ -389,9 +382,7 @@ class GridBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> GridHandle:
-        made = self.pieces.empty(dtype, (size,))
-        made.count = 0
-        return made
+        return self.pieces.empty(dtype, (size,))
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridHandle:
         return self.pieces.empty(dtype, shape)
@@ -555,7 +546,8 @@ class GridBackend:
         before = v.count
         for place, part, at in self._owner_of(v, i):
             place.vector_set(part, at, value)
-        v.count = 1 if before == 0 else None
+        if before == 0:
+            v.count, v.single = 1, (i, value)
 
     def vector_remove(self, v: GridHandle, i: int) -> None:
         for place, part, at in self._owner_of(v, i):
@@ -564,10 +556,9 @@ class GridBackend:
     def _owner_of(self, v: GridHandle, i: int) -> list[tuple[Backend, Any, int]]:
         """Return (place, part, position) of an index, if its owner is here."""
         self.pieces.engine.barrier(last=True)
-        v.count = None
-        by = self.pieces.partition(v.shape[0])
-        owner, at = by.owner(i), by.position(i)
-        return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]
+        parts, v.count, v.single = v.parts, None, None
+        owner, at = self.pieces.partition(v.shape[0]).located(i)
+        return [(place, parts[k], at) for k, p, place in self.pieces if p == owner]
 
     def vector_clear(self, v: GridHandle) -> None:
         self.pieces.change(functools.partial(v.become, self.pieces.empty(v.dtype, v.shape)))
@@ -575,6 +566,33 @@ class GridBackend:
     def may_keep_csr(self, A: GridHandle, allowed: bool | None) -> bool:
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
         return all(found)
+
+
+class GridBackend(_LockedGrid):
+    """Vectors and matrices that are distributed to pieces. See `Backend`; arguments as `Pieces`.
+
+    A statement makes new parts, then the handle takes all of them at once: one that fails leaves
+    every object as it was. What is on the host of one process alone needs no lock; a plan that was
+    made before needs none more than that of its caller.
+    """
+
+    def vector(self, dtype: DType, size: int) -> GridHandle:
+        if size < self.pieces.unlocked:
+            return GridHandle(self.pieces.parts_of, dtype, (size,))
+        return super().vector(dtype, size)
+
+    def vector_set(self, v: GridHandle, i: int, value: Any) -> None:
+        if not self.pieces.unlocked or v.count != 0:
+            return super().vector_set(v, i, value)
+        v.take(self.pieces.parts_of, v.shape)
+        v.count, v.single = 1, (i, value)
+
+    def nvals(self, x: GridHandle) -> int:
+        known = x.count if self.pieces.unlocked else None
+        return super().nvals(x) if known is None else known
+
+    def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
+        return search_again(self.pieces, body, turns) or super().plan_loop(body, turns)
 
 
 def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:

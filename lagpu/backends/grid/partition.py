@@ -140,6 +140,12 @@ class Partition:
         turn, block = _over(numbers, self.block * self.pieces), _over(numbers, self.block)
         return numbers + (turn - block) * self.block
 
+    def located(self, i: int) -> tuple[int, int]:
+        """Return (owner, position) of one index."""
+        block, at = divmod(i if self.new is None else self.new.number(i), self.block)
+        turn, owner = divmod(block, self.pieces)
+        return owner, turn * self.block + at
+
     def index(self, piece: int, positions: Any) -> Any:
         """Return the index at each position of a piece: the inverse of `position`."""
         others = _over(positions, self.block) * (self.pieces - 1) + piece  # blocks that are before
@@ -333,32 +339,47 @@ class GridHandle:
     """A vector or a matrix whose last dimension is distributed to the pieces."""
 
     __slots__ = (
-        "__weakref__", "copies", "count", "dtype", "number", "parts", "shape", "symmetric",
-        "transpose",
+        "__weakref__", "_parts", "copies", "count", "dtype", "number", "shape", "single",
+        "symmetric", "transpose",
     )  # fmt: skip
 
-    def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, parts: Sequence[Handle] | Callable[[GridHandle], list[Handle]], dtype: DType,
+        shape: tuple[int, ...],
+    ) -> None:  # fmt: skip
         self.dtype = dtype  #: Type of the values.
         #: In a job the same in every process: the statement that made the object, and its number
         #: among the objects of that statement.
         self.number = 0
-        self._take(list(parts), shape)
+        self.take(parts, shape)
 
-    def _take(self, parts: list[Handle], shape: tuple[int, ...]) -> None:
-        #: The entries of the whole where that needs no message: of a new vector, and of one entry.
-        self.count: int | None = None
+    def take(self, parts: Any, shape: tuple[int, ...]) -> None:
+        """Have other parts, or what makes those of an object without entries."""
+        #: The entries of the whole where that needs no message: of a new object, and of one entry.
+        self.count = 0 if callable(parts) else None
+        #: (index, value) of the only entry of a vector that was new before, or None.
+        self.single: tuple[int, Any] | None = None
         self.symmetric: bool | None = None  #: Whether the matrix equals its transpose, once known.
         self.transpose: GridHandle | None = None  #: The transpose, once an operation has needed it.
         #: The copy on each sub-cluster of one device, by its number, where there was room.
         self.copies: dict[int, Handle] = {}
-        #: For each local piece its part, a handle of its place: of a vector the entries, of a
-        #: matrix the columns that the piece owns, numbered by their positions there.
-        self.parts = parts
+        self._parts = parts
         self.shape = shape  #: The size of each dimension of the whole.
+
+    @property
+    def parts(self) -> list[Handle]:
+        """For each local piece its part, a handle of its place.
+
+        Of a vector it has the entries, of a matrix the columns that the piece owns, numbered by
+        their positions there. Those of a new object are made when they are first asked for.
+        """
+        if callable(self._parts):
+            self._parts = self._parts(self)
+        return self._parts
 
     def become(self, other: GridHandle) -> None:
         """Take the parts and the shape of a new handle; facts about the earlier ones go first."""
-        self._take(other.parts, other.shape)
+        self.take(other._parts if other.count == 0 else other.parts, other.shape)
 
     @property
     def size(self) -> int:
@@ -375,12 +396,12 @@ class GridHandle:
             self.transpose = None
 
 
-def become_all(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:
-    """Have each handle take the parts of a new one, all of them even if interrupted."""
+def take_all(new: Sequence[tuple[GridHandle, Any]]) -> None:
+    """Have each handle take its new parts, all of them even if interrupted."""
     try:
-        for x, found in new:
-            x.become(found)
+        for x, parts in new:
+            x.take(parts, x.shape)
     except BaseException:  # an interrupt between two of them
-        for x, found in new:
-            x.become(found)
+        for x, parts in new:
+            x.take(parts, x.shape)
         raise

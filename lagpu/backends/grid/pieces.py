@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import inspect
+import operator
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,27 +94,33 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Locks:
-    """The locks of several places, one after the other; a search takes them a dozen times."""
+    """Several locks, one after the other; a search takes them five times."""
 
-    __slots__ = ("_places",)
+    __slots__ = ("_enter", "_exit")
 
-    def __init__(self, places: Sequence[Backend]) -> None:
-        self._places = places
+    def __init__(self, locks: Sequence[AbstractContextManager[Any]]) -> None:
+        self._enter = [lock.__enter__ for lock in locks]
+        self._exit = [lock.__exit__ for lock in locks[::-1]]
 
     def __enter__(self) -> None:
-        taken = 0
-        try:
-            for place in self._places:
-                place.lock.__enter__()
-                taken += 1
+        taken: list[object] = []
+        try:  # one call: no interrupt comes between taking a lock and counting it
+            taken.extend(map(operator.call, self._enter))
         except BaseException:  # an interrupt
-            for place in self._places[:taken]:
-                place.lock.__exit__(None, None, None)
+            for leave in self._exit[len(self._exit) - len(taken) :]:
+                leave(None, None, None)
             raise
 
     def __exit__(self, *error: object) -> None:
-        for place in reversed(self._places):
-            place.lock.__exit__(None, None, None)
+        left: Any = self._exit
+        try:
+            left = iter(left)
+            for leave in left:
+                leave(None, None, None)
+        except BaseException:  # an interrupt, after a call
+            for leave in left:
+                leave(None, None, None)
+            raise
 
 
 class Pieces:
@@ -132,10 +139,14 @@ class Pieces:
         local = zip(engine.local, self.places, strict=True)
         self._each = [(k, p, place) for k, (p, place) in enumerate(local)]
         self.grid = (engine.size, 1) if grid is None else grid
-        # One place of each lock, in an order that every grid has: so two grids that list devices
-        # in another order never wait for each other.
-        self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
-        self._locks = _Locks(self._locked)
+        # In an order that every grid has: so two grids that list devices in another order never
+        # wait for each other.
+        locks = [lock for _, lock in sorted({id(by.lock): by.lock for by in self.places}.items())]
+        #: The lock of all places.
+        self.lock: AbstractContextManager[Any] = locks[0] if len(locks) == 1 else _Locks(locks)
+        large = min(getattr(place, "large", 0) for place in self.places)
+        #: Vectors of fewer indices are made without the lock, and without parts.
+        self.unlocked = large if engine.alone and order != "degree" else 0
         self.order = order
         #: Whether there is one piece, which has each index at its own position.
         self.are_one = engine.alone and engine.size == 1 and order is None
@@ -154,10 +165,6 @@ class Pieces:
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
-
-    def lock(self) -> AbstractContextManager[Any]:
-        """Return the lock of all places; a forked process replaces theirs, so none is kept."""
-        return self._locked[0].lock if len(self._locked) == 1 else self._locks
 
     def layout(self, shape: Shape) -> Layout:
         new: tuple[Shuffle | Ranks | None, ...] | None = None
@@ -218,7 +225,7 @@ class Pieces:
             self.watch(k, statement)
 
     # ---- objects
-    def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
+    def handle(self, parts: Any, dtype: DType, shape: Shape) -> GridHandle:
         made = GridHandle(parts, dtype, shape)
         self._made += 1
         made.number = self.engine.turn << partition.MADE_BITS | self._made
@@ -227,8 +234,22 @@ class Pieces:
         return made
 
     def empty(self, dtype: DType, shape: Shape) -> GridHandle:
-        by = self.layout(shape)
-        return self.handle([empty(place, dtype, by.shape(p)) for _, p, place in self], dtype, shape)
+        made = self.handle(self.parts_of, dtype, shape)
+        if len(shape) > 1 or shape[0] >= self.unlocked:  # for which there may be no memory
+            _ = made.parts
+        return made
+
+    def parts_of(self, x: GridHandle) -> list[Handle]:
+        """Return the parts of an object without entries, or of a vector that has `single`."""
+        by = self.layout(x.shape)
+        parts = [empty(place, x.dtype, by.shape(p)) for _, p, place in self]
+        if x.single is not None:
+            i, value = x.single
+            owner, at = by.dims[0].located(i)
+            for k, p, place in self:
+                if p == owner:
+                    place.vector_set(parts[k], at, value)
+        return parts
 
     def vector_of(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """Return the vector of entries that every process has; each piece takes its own."""
@@ -626,7 +647,7 @@ class GridClusters:
     def _copy(self, A: GridHandle, k: int) -> Handle:
         pieces, size = self._pieces, self._size
         if size == 1 and may_gather(pieces, A):
-            with pieces.lock():
+            with pieces.lock:
                 found = A.copies.get(k)
                 if found is None:
                     home = self.backends[k]
@@ -639,7 +660,7 @@ class GridClusters:
         if size <= self._here:
             chosen = range(k, self.count, len(self.numbers))
         new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" and size > 1 else None
-        with pieces.lock():
+        with pieces.lock:
             own = copied(pieces, A, partition.layout(A.shape, (size, 1), new), chosen)
         shape = (A.shape[0], A.shape[1])
         symmetric = A.symmetric or None
@@ -661,7 +682,7 @@ class GridClusters:
     def total(self, parts: Sequence[Any]) -> Handle:
         pieces = self._pieces
         if self.add_up:
-            with pieces.lock():
+            with pieces.lock:
                 return self._added(parts, pieces.partition(parts[0].size))
         first = self.numbers[0]
         given = [

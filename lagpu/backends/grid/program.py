@@ -27,7 +27,7 @@ from lagpu.backends.gpu.storage.stores import VectorStore, as_type, nwords
 from lagpu.backends.gpu.storage.workspaces import ORDER, by_length, lengths_of, row_lengths
 from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
 from lagpu.backends.grid.search import by_slots, num_slots, renumbered, slots_of
 from lagpu.dtypes import BOOL
@@ -111,14 +111,12 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
         return None
     A, f, d, worse, product, _ = found
     dtype, n = f.dtype, A.shape[0]
-    first = [part.number.item() for part in f.parts if part.single >= 0]
-    starts = len(first) == 1 and sum(part.known or 0 for part in f.parts) == 1
-    blank = all(part.known == 0 for x in (d, worse) for part in x.parts)
+    blank = d.count == worse.count == 0
     wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
-    if not (starts and blank and wide) or (until.times is not None and until.times <= n):
+    if not (f.single and blank and wide) or (until.times is not None and until.times <= n):
         return None
     least, most = _extremes(A)
-    if not 0 <= least <= 2 * (first[0] + n * most) < dtype.largest:
+    if not 0 <= least <= 2 * (f.single[1].item() + n * most) < dtype.largest:
         return None
     step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
     step = step if dtype.is_float else max(1, int(step))
@@ -164,10 +162,10 @@ class GridLevels:
         self.lowest = min((part.lowest for part in self.parts if len(part.order)), default=0)
 
     def cut(self, d: int) -> GridHandle:
-        made = self._pieces.empty(BOOL, self.vector.shape)
-        each = zip(self.parts, made.parts, strict=True)
-        made.parts = [level.cut(d) if d <= level.deepest else part for level, part in each]
-        return made
+        pieces, shape = self._pieces, self.vector.shape
+        each = zip(self.parts, pieces.empty(BOOL, shape).parts, strict=True)
+        parts = [level.cut(d) if d <= level.deepest else part for level, part in each]
+        return pieces.handle(parts, BOOL, shape)
 
 
 class GridProgram:
@@ -251,10 +249,10 @@ class GridProgram:
                 continue
             if x.size in self._held:
                 found = pieces.places[0].vector_to_coo(parts[0])
-                new.append((x, pieces.vector_of(*found, x.dtype, x.size)))
+                new.append((x, pieces.vector_of(*found, x.dtype, x.size).parts))
             else:
-                new.append((x, GridHandle(parts, x.dtype, x.shape)))
-        become_all(new)
+                new.append((x, parts))
+        take_all(new)
 
     def _local(self, s: Statement, k: int, A: Sequence[Handle], parts: dict[int, Any]) -> Statement:
         """Return the part of a statement on a local piece; `A` are the parts of its matrix."""
@@ -469,37 +467,35 @@ class OnOnePiece:
                 self.count = self.inner.count
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        place: Any = self._pieces.places[0]
+        pieces, written = self._pieces, self._written
+        place: Any = pieces.places[0]
+        if pieces.are_one:  # facts of before do not hold
+            take_all([(x, x.parts) for x in written])
         with place.lock:
             if place.enter is not None:
                 place.enter()
             cast(Any, self.inner).run()
-        become_all([(x, _sent_by_one(self._pieces, self._of[id(x)], x)) for x in self._written])
+        if not pieces.are_one:
+            take_all([(x, _sent_by_one(pieces, self._of[id(x)], x)) for x in written])
 
 
 def _on_first(pieces: Pieces, x: GridHandle) -> Any:
     """Return a vector on the first piece's device; one entry stays on the host, as a source."""
-    parts: list[Any] = list(x.parts)
-    counts = [part.known for part in parts]
-    if None in counts or sum(counts) > 1 or (sum(counts) and max(p.single for p in parts) < 0):
+    if x.count != 0 and x.single is None:
         return whole(pieces, x, "loop")[0]
     made: Any = pieces.places[0].vector(x.dtype, x.size)
-    for k, p, _ in pieces:
-        if counts[k]:
-            at = int(pieces.partition(x.size).index(p, parts[k].single))
-            made.set_single(at, parts[k].number)
+    if x.single is not None:
+        made.set_single(*x.single)
     return made
 
 
-def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
+def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> list[Handle]:
     """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
     by, home = pieces.partition(x.size), pieces.places[0]
-    if pieces.are_one:  # facts of before do not hold
-        return GridHandle(x.parts, x.dtype, x.shape)
     if v.known == 0:  # as the frontier, in the end
-        return pieces.empty(x.dtype, x.shape)
+        return pieces.empty(x.dtype, x.shape).parts
     if not by.in_words:
-        return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
+        return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size).parts
     # Blocks are whole words, which are distributed as their indices are.
     words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()
     for k, p, place in pieces:
@@ -512,4 +508,4 @@ def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
                 bits, values = (place.device.fetched(x, v.device) for x in (bits, values))
             made.set_bitmap(bits, values, None, None)
         parts.append(made)
-    return GridHandle(parts, x.dtype, x.shape)
+    return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,11 +24,11 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, become_all, needed
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
-from lagpu.operations import Planned, RecordedBody, Rejection, Statements, Sweep, Turns
+from lagpu.operations import Planned, Product, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
 _LINE = 32  # words of a line of a GPU's memory
@@ -37,7 +37,22 @@ _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 _REACHED = constant("kEpoch") + 1  # its place in a report
 Count = Callable[[], int]
-Started = tuple[CheckedLaunch, dict[str, Any], list[Count | None], Callable[[Sequence[int]], None]]
+#: What each search of a piece has of its own, before its outputs; the last four not in rows.
+_EACH = (
+    "f_iso", "source", "num_sources", "blank", "result", "v_words", "sources", "source_values",
+    "reach", "own_values", "f_words", "times",
+)  # fmt: skip
+_REACH = _EACH.index("reach")
+
+
+class Started(NamedTuple):
+    """A search of a piece that has all it needs."""
+
+    outputs: Sequence[VectorStore]
+    launch: CheckedLaunch
+    given: list[Any]  #: Arguments, in the order of `_EACH`.
+    settle: Callable[[Sequence[int]], None]  #: Takes over what the kernel reports.
+    had: list[Count | None]  #: With a log, the entries of each output before, if it had some.
 
 
 class Slots(NamedTuple):
@@ -126,6 +141,8 @@ class Kind(NamedTuple):
     iso: bool  #: Whether every product is 1.
     value_bytes: int  #: Of the value that is sent with each vertex, if products read it; else 0.
     keep: bool  #: Whether the frontier's values are stored.
+    #: Whether a search from one vertex leaves nothing but its outputs, if these were empty.
+    plain: bool
     system: systems.System | None  #: How pieces in rows and columns search.
 
 
@@ -151,12 +168,14 @@ def kind_of(
     if system is not None:
         keep = not iso and any(a.what == match.VALUE for a in body.assignments)
     nbytes = body.frontier.dtype.numpy.itemsize if sends or (system and keep) else 0
-    return Kind(_structure(body, times, system), sums, iso, nbytes, keep, system)
+    plain = not keep and times is None and system is None
+    return Kind(_structure(body, times, system), sums, iso, nbytes, keep, plain, system)
 
 
 def _structure(
     body: match.SearchBody, times: int | None, system: systems.System | None
 ) -> tuple[Any, ...]:
+    """Return what decides the kind; the last two are no bound, and the system."""
     product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
     return (
         product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
@@ -205,7 +224,8 @@ class PieceSpace:
         self._block = min(block_of(device, degree), device.limits.peers_block)
         own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
-        self._launches: dict[tuple[Any, ...], CheckedLaunch] = {}  # by kind and macros of logs
+        #: By the id of the kind, which the space keeps, and the macros of logs.
+        self.launches: dict[tuple[Any, ...], CheckedLaunch] = {}
 
     def forms(self, part: CscMatrix) -> tuple[CscMatrix, CscMatrix]:
         """Return the part by columns and by rows, the whole matrix' rows numbered by slots."""
@@ -220,8 +240,7 @@ class PieceSpace:
 
         `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
         has a new part of the frontier, without entries, and one for each assignment, which the
-        kernel writes. The result is (launch, its arguments, with a log the entries that each output
-        had, or None for none, what takes over the frontier that the kernel's report leaves).
+        kernel writes.
         """
         (frontier, *targets), peers = new, space.peers
         f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
@@ -235,11 +254,10 @@ class PieceSpace:
         overwritten = [] if times is None else body.overwrites(kind.sums)
         saved = search_grid.save_values(overwritten, targets, blank)
         logs = search_grid.logs_of(log, blank, len(targets))
-        key = kind, tuple(logs.items())
-        if key not in self._launches:
+        key = id(kind), *logs.items()
+        if key not in self.launches:
             on_piece = _on_piece(body, self._k)
-            result = peers.results[self._k] if log is None else None
-            self._launches[key] = self._prepared(space, on_piece, kind, logs, result)
+            self.launches[key] = self._prepared(space, on_piece, kind, logs, [*outputs])
         whole = times is None and kind.system is None
         made = [x for k, x in enumerate(targets) if whole and blank >> k & 1]
         words, kept = None if times is None else frontier.spare_words(), None
@@ -249,26 +267,18 @@ class PieceSpace:
             # Sums are added up in the output that takes them, if it is new.
             alike = kind.sums and not more and x in made and x.dtype is f.dtype
             kept = x.values if alike else frontier.spare_values(f.dtype)
-        given = {
-            "v_words": left_out, "sources": sources, "source_values": values,
-            "f_iso": f.number, "source": source, "num_sources": nvals, **outputs, "blank": blank,
-        }  # fmt: skip
-        if log is not None:
-            given["result"] = log.words
-            given["blank"] |= search_grid.NEW_LOG if log.is_new else 0
+        new_log = search_grid.NEW_LOG if log is not None and log.is_new else 0
+        result = peers.results[self._k] if log is None else log.words
+        given = [f.number, source, nvals, blank | new_log, result, left_out, sources, values]
         if kind.system is None:
             # No level would clear the bit of a source after `reach`, so a search from there covers
             # all vertices; so does one from several sources, which the host does not know.
-            near = not nvals or 0 <= source < self.reach
-            given |= {
-                "reach": self.reach if near else excluded.size, "own_values": kept,
-                "f_words": words, "times": search_grid.NO_LIMIT if times is None else times,
-            }  # fmt: skip
+            reach = self.reach if not nvals or 0 <= source < self.reach else excluded.size
+            given += reach, kept, words, search_grid.NO_LIMIT if times is None else times
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])
-            for x in made:
-                x.counted(int(report[_REACHED]))
+            _count(made, report)
             if left:
                 number = None if kind.keep else frontier.dtype.numpy.type(1)
                 frontier.set_bitmap(words, kept, number, left)
@@ -276,12 +286,13 @@ class PieceSpace:
                     frontier.device.enter()
                 search_grid.restore_values(saved, words)
 
-        return self._launches[key], given, had, settle
+        return Started(targets, self.launches[key], [*given, *outputs.values()], settle, had)
 
     def _prepared(
-        self, space: _Space, body: match.SearchBody, kind: Kind, logs: dict[str, str], result: Array
-    ) -> CheckedLaunch:
-        """Prepare the launch with what all searches of a kind share, `result` among it if given."""
+        self, space: _Space, body: match.SearchBody, kind: Kind, logs: dict[str, str],
+        outputs: Sequence[str],
+    ) -> CheckedLaunch:  # fmt: skip
+        """Prepare the launch with what all searches of a kind share."""
         slots, part, push = self._slots, body.A, self._push
         device: Device = part.device
         predecessors, successors = self.forms(part)
@@ -290,7 +301,7 @@ class PieceSpace:
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         own, name = self._own_arguments(space, kind, macros)
         own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
-        own |= {} if result is None else {"result": result}
+        each = [*_EACH[: None if kind.system is None else -4], *outputs, "epoch", "patience"]
         if name == "peers":
             monoid, kept = body.product.semiring.monoid, body.frontier.dtype
             same = kept is body.product.result and monoid.is_exact(kept)
@@ -317,7 +328,7 @@ class PieceSpace:
             shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
             found_words=self._found, vertex=push.vertex, start=push.start, degree=push.degree,
             chunks=push.chunks, counters=self._counters, barrier=push.barrier, run=slots.run,
-            room=slots.room, stop=device.stop[0], **own,
+            room=slots.room, stop=device.stop[0], each=each, **own,
         )  # fmt: skip
 
     def _own_arguments(
@@ -431,10 +442,14 @@ def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
         why = systems.why_no_system_search(body)
         if why:
             return Rejection(f"{why}; such a search of pieces in rows and columns is no kernel")
-    loop = GridLoop(pieces, body, times, system, name)
-    if loop.known:
+    structure = _structure(body, times, system)
+    known = _known(body.A, body.product, structure)
+    loop = GridLoop(pieces, body.statements, body.written, times, system, known, name)
+    loop._body = body
+    if known:
         if isinstance(statements, RecordedBody) and pieces.watch is None:
-            statements.record.found[search_again] = body.on_places, system
+            places = [x.number for x in body.on_places.written]
+            statements.record.found[search_again] = body.on_places, places, structure
         return loop
     why = pieces.run("plan", lambda: _of_any(pieces, _why_not_here(pieces, body, times, system)))
     return Rejection(why) if why else loop
@@ -445,10 +460,22 @@ def search_again(pieces: Pieces, body: Any, turns: Any) -> GridLoop | None:
     found = body.record.found.get(search_again) if isinstance(body, RecordedBody) else None
     if found is None or pieces.watch is not None:
         return None
-    if body.handles[found[0].frontier.number] is not turns.empty:
+    of, places, structure = found
+    handles, times, system = body.handles, turns.times, structure[-1]
+    if handles[places[0]] is not turns.empty:
         return None
-    loop = GridLoop(pieces, found[0].on(body), turns.times, found[1])
-    return loop if loop.known else None
+    structure = (*structure[:-2], times is None, system)
+    known = _known(handles[of.A.number], of.product, structure)
+    return known and GridLoop(pieces, body, [handles[k] for k in places], times, system, known)
+
+
+def _known(
+    A: GridHandle, product: Product, structure: tuple[Any, ...]
+) -> tuple[_Space, Kind] | None:
+    """Return what such searches have kept with a matrix, not with its transpose; or None."""
+    space = _Space.of(A, _name_of(structure[-1])) if product.transpose or A.symmetric else None
+    kind = None if space is None else space.kinds.get(structure)
+    return None if space is None or kind is None else (space, kind)
 
 
 def fuse(pieces: Pieces) -> bool:
@@ -531,9 +558,11 @@ class _Space:
         self.kinds: dict[tuple[Any, ...], Kind] = {}  #: Of each structure that was searched.
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
+        self.ahead: dict[int, list[Started]] = {}  #: The next search, by the id of its kind.
         #: Whether a search may take long.
         self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
-        by, engine, layout = pieces.partition(self.n), pieces.engine, pieces.layout(A.shape)
+        self.by = by = pieces.partition(self.n)
+        engine, layout = pieces.engine, pieces.layout(A.shape)
         self.own = {k: by.count(p) for k, p, _ in pieces}  #: Vertices of each local piece.
         slots: Slots | RowSlots = (
             slots_of(by) if system is None else row_slots(by, pieces.grid, _long(system))
@@ -555,7 +584,7 @@ class _Space:
                 if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
-        self._parts = [weakref.ref(part.csc()) for part in A.parts]
+        self._parts = [weakref.ref(part.csc()) for part in A.parts[1:]]
         if not whole:  # each piece has some of the edges that leave a vertex
             sums = pieces.own_sums(rows, needed(layout, 0), np.add)
         walks = []
@@ -588,9 +617,10 @@ class _Space:
     @staticmethod
     def of(A: GridHandle, name: str = systems.SPACE) -> _Space | None:
         """Return a space of a matrix, if it still has the parts that it was made for."""
-        space: _Space | None = A.parts[0].csc().cache.get(name)
+        parts = A.parts
+        space: _Space | None = parts[0].csc().cache.get(name)
         if space is not None:
-            for kept, part in zip(space._parts, A.parts, strict=True):
+            for kept, part in zip(space._parts, parts[1:], strict=True):
                 if kept() is not part.csc():
                     return None
         return space
@@ -603,21 +633,26 @@ class GridLoop:
     caller holds the locks of all places. The body is on handles of the grid.
     """
 
+    rows: Callable[[], list[LoopRow]] | None = None
+
     def __init__(
-        self, pieces: Pieces, body: match.SearchBody, times: int | None,
-        system: systems.System | None = None, name: str = systems.SPACE,
+        self, pieces: Pieces, statements: Statements, written: list[GridHandle], times: int | None,
+        system: systems.System | None, known: tuple[_Space, Kind] | None, name: str = systems.SPACE,
     ) -> None:  # fmt: skip
-        self._pieces, self._body, self._times = pieces, body, times
-        self.system, self.name, self.statements = system, name, body.statements
+        self._pieces, self.statements, self._written = pieces, statements, written
+        self._times, self.system, self.known, self.name = times, system, known, name
         count = pieces.engine.size if system is None else " x ".join(map(str, pieces.grid))
         self.why = f"the body is a search from one frontier; {count} pieces"
-        self.rows: Callable[[], list[LoopRow]] | None = None
-        self.known = self._find()
+
+    @functools.cached_property
+    def _body(self) -> match.SearchBody:
+        """The body on these handles, which a search that leaves its outputs alone does not need."""
+        recorded: Any = self.statements
+        return recorded.record.found[search_again][0].on(recorded)
 
     @property
     def nbytes(self) -> int:
-        written = [self._body.frontier, *(a.target for a in self._body.assignments)]
-        return sum(part.bytes_to_write for x in written for part in x.parts)
+        return sum(part.bytes_to_write for x in self._written for part in x.parts)
 
     def run(self, logs: Sequence[profile.LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it; `GridTimeout` leaves all as it was.
@@ -634,58 +669,103 @@ class GridLoop:
         return self._pieces.run(name, lambda: self._run(logs), given)
 
     def _run(self, logs: Sequence[profile.LoopLog]) -> None:
-        pieces, body, times = self._pieces, self._by_columns(), self._times
-        space, kind = self.known or self._learn(body)
+        pieces = self._pieces
+        space, kind = self.known or self._learn()
         peers, engine = space.peers, pieces.engine
-        written = [a.target for a in body.assignments]
-        made, started = [], []
-        for k, _, place in pieces:
-            with place.device.alone():
-                left = _blank(body.frontier.parts[k])
-                old = [x.parts[k] for x in written]
-                made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
-                log, piece = logs[k] if logs else None, space.of_piece[k]
-                started.append(piece.start(space, body, kind, made[-1], times, log))
+        left, started = (not logs and self._again(space, kind)) or self._any(space, kind, logs)
         # No process launches a kernel before all have come here, or if one has failed.
         if not engine.all(peers.ready):
             peers.clear()
             engine.barrier()
-        launches = [(launch, given | peers.turn()) for launch, given, *_ in started]
-        ahead = [functools.partial(x[1].counters.allocate_ahead, x[1:]) for x in made]
-        results = self._launched(peers, launches, [log.words for log in logs], space.lasts, ahead)
-        for (*_, settle), result in zip(started, results, strict=True):
-            settle(result)
-        if logs:
-            self.rows = self._rows_of(body, space, kind, [had for *_, had, _ in started], logs)
-        each = zip([body.frontier, *written], *made, strict=True)
-        new = [(x, GridHandle(parts, x.dtype, x.shape)) for x, *parts in each]
-        peers.ready = False  # until every process has come to its end
-        pieces.change(lambda: setattr(peers, "ready", True))
-        pieces.change(lambda: become_all(new))
+        turn, new = [*peers.turn().values()], list[tuple[GridHandle, Any]]()
+        launches = [(piece.launch, piece.given + turn) for piece in started]
 
-    def _launched(
-        self, peers: Peers, launches: Any, logs: list[Array], lasts: bool, ahead: Any
-    ) -> list[Array]:
+        def meanwhile() -> None:
+            made = [piece.outputs for piece in started]
+            if not kind.plain:
+                for outputs in made:
+                    with outputs[0].device.alone():
+                        outputs[0].counters.allocate_ahead(outputs)
+            elif not logs and made[0][0].counters.are_small(made[0]):
+                with suppress(MemoryError):
+                    space.ahead = {id(kind): self._next(space, kind)}
+            new.extend(zip(self._written, [left, *map(list, zip(*made, strict=True))], strict=True))
+
+        words = [log.words for log in logs] if logs else ()
+        run = functools.partial(peers.run, launches, words, meanwhile)
+        # To watch for Ctrl-C takes as long as a short search, which ends soon anyway.
+        results = self._heard(run) if space.lasts else run()
+        for piece, result in zip(started, results, strict=True):
+            piece.settle(result)
+        if logs:
+            self.rows = self._rows_of(space, kind, [piece.had for piece in started], logs)
+        if not engine.alone:
+            peers.ready = False  # until every process has come to its end
+            pieces.change(functools.partial(setattr, peers, "ready", True))
+        pieces.change(functools.partial(take_all, new))
+
+    def _again(self, space: _Space, kind: Kind) -> tuple[Any, list[Started]] | None:
+        """Begin a plain search from one vertex whose outputs have no entries; else return None.
+
+        The first one of its kind, which prepares the launches, is as any.
+        """
+        pieces, (f, *outputs) = self._pieces, self._written
+        if f.single is None or not kind.plain or (id(kind),) not in space.of_piece[-1].launches:
+            return None
+        for x in outputs:
+            if x.count != 0:
+                return None
+        (i, number), started = f.single, space.ahead.pop(id(kind), None)
+        started = started or self._next(space, kind)
+        owner, at = space.by.located(i)
+        for (k, p, _), (_, _, given, *_) in zip(pieces, started, strict=True):
+            given[0] = number
+            if p == owner:
+                given[1:3] = at, 1
+                if at >= space.of_piece[k].reach:
+                    given[_REACH] = space.own[k]
+        return pieces.parts_of, started
+
+    def _next(self, space: _Space, kind: Kind) -> list[Started]:
+        """Prepare what `_again` begins, without the vertex; the first device is entered last."""
+        started, dtypes = [], [x.dtype for x in self._written[1:]]
+        for k, _, place in [*cast(Any, self._pieces)][::-1]:
+            piece, of = space.of_piece[k], (place.device, place.runtime.counters)
+            new = [VectorStore(*of, dtype, space.own[k]) for dtype in dtypes]
+            given = [None, -1, 0, (1 << len(new)) - 1, space.peers.results[k], None, None, None]
+            given += piece.reach, None, None, search_grid.NO_LIMIT
+            with place.device.alone():
+                for x in new:
+                    x.to_blank()
+                    given += x.values, x.words
+            settle = functools.partial(_count, new)
+            started.append(Started(new, piece.launches[id(kind),], given, settle, []))
+        return started[::-1]
+
+    def _any(
+        self, space: _Space, kind: Kind, logs: Sequence[profile.LoopLog]
+    ) -> tuple[Any, list[Started]]:
+        """Begin a search; return new parts of the frontier too."""
+        body, (f, *outputs), left, started = self._by_columns(), self._written, [], []
+        for k, _, place in self._pieces:
+            with place.device.alone():
+                left.append(_blank(f.parts[k]))
+                old = [x.parts[k] for x in outputs]
+                new = [left[k], *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)]
+                piece, log = space.of_piece[k], logs[k] if logs else None
+                started.append(piece.start(space, body, kind, new, self._times, log))
+        return left, started
+
+    def _heard(self, run: Callable[[], list[Array]]) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
         try:
-            # To watch for Ctrl-C takes as long as a short search, which ends soon anyway.
-            with heard(*stops) if lasts else nullcontext():
-                return peers.run(launches, logs, ahead)
+            with heard(*stops):
+                return run()
         except KeyboardInterrupt:
-            if lasts and not any(stop[0] for stop in stops):
+            if not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it
             raise
-
-    def _find(self) -> tuple[_Space, Kind] | None:
-        """Return what such a search has kept with the matrix, not with its transpose; or None."""
-        body, A = self._body, self._body.A
-        if not body.product.transpose and not A.symmetric:
-            return None
-        space = _Space.of(A, _name_of(self.system))
-        structure = _structure(body, self._times, self.system)
-        kind = None if space is None else space.kinds.get(structure)
-        return None if space is None or kind is None else (space, kind)
 
     def _by_columns(self) -> match.SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
@@ -695,9 +775,10 @@ class GridLoop:
             body = body._replace(A=self._pieces.transpose(body.A), product=product)
         return body
 
-    def _learn(self, body: match.SearchBody) -> tuple[_Space, Kind]:
+    def _learn(self) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
-        pieces, A = self._pieces, body.A
+        pieces, body = self._pieces, self._by_columns()
+        A = body.A
         kind = kind_of(body, pieces, self._times, self.system)
         name = _name_of(self.system)
         space = _Space.of(A, name)
@@ -708,11 +789,11 @@ class GridLoop:
         return space, space.kinds.setdefault(kind.structure, kind)
 
     def _rows_of(
-        self, body: match.SearchBody, space: _Space, kind: Kind,
+        self, space: _Space, kind: Kind,
         had: list[list[Count | None]], logs: Sequence[profile.LoopLog],
     ) -> Callable[[], list[LoopRow]]:  # fmt: skip
-        A: Any = body.A
-        n, first = space.n, A.parts[0].csc()
+        body = self._by_columns()
+        n, first = space.n, body.A.parts[0].csc()
         alpha, beta = _thresholds(space, kind)
         why = functools.partial(profile.why_level, n, "kByEdges", alpha, beta)
         if kind.system is not None and kind.system.rule != "edges":
@@ -736,6 +817,12 @@ class GridLoop:
         rows = profile.SearchRows(self.statements, total, why, traffic)
         grid = self._pieces.grid
         return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind, grid)
+
+
+def _count(written: Sequence[VectorStore], report: Sequence[int]) -> None:
+    """Note how many entries a kernel has written to outputs that had none."""
+    for x in written:
+        x.counted(int(report[_REACHED]))
 
 
 def _blank(x: VectorStore) -> VectorStore:

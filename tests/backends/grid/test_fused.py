@@ -10,6 +10,7 @@ from hubs import directions
 from pieces_of_search import (
     PIECES,
     RUNS,
+    Paths,
     Search,
     edges_of,
     fails_at_each_call,
@@ -322,12 +323,20 @@ def test_the_next_outputs_are_allocated_while_the_kernels_run(pieces, monkeypatc
     n, place = 700, sims(pieces)
     i, j = edges_of("both ways", n)
     A = matrix(n, i, j, place)
-    parts = algorithms.bfs_levels(A, 4).data.parts
-    ahead = [part.counters.ahead[part.kind] for part in parts]
+    algorithms.bfs_levels(A, 4)
+    (ahead,) = fused._Space.of(A.data).ahead.values()
     found = algorithms.bfs_levels(A, 4).data.parts
-    for part, (words, values) in zip(found, ahead, strict=True):
-        assert part.words is words
-        assert part.values is values
+    for part, piece in zip(found, ahead, strict=True):
+        assert [part] == piece.outputs
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_next_buffers_are_allocated_while_the_kernels_run(pieces, monkeypatch):
+    """Those of a search that adds up, which stores the frontier's values."""
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    search = Paths(sims(pieces))
+    search.run()
+    assert all(part.kind in part.counters.ahead for part in search.x.data.parts)
 
 
 def after_a_bounded_search(place, n, i, j, bound):
@@ -494,16 +503,16 @@ def test_an_error_leaves_all_as_it_was(method, error, want, monkeypatch):
 
 def test_an_interrupt_while_handles_take_their_parts(want, monkeypatch):
     search = Search(sims(2))
-    become, calls = type(search.x.data).become, [0]
+    take, calls = type(search.x.data).take, [0]
 
-    def once(self, other):
+    def once(self, *parts):
         calls[0] += 1
         if calls[0] == 2:
             raise KeyboardInterrupt
-        become(self, other)
+        take(self, *parts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(search.x.data), "become", once)
+        patch.setattr(type(search.x.data), "take", once)
         with pytest.raises(KeyboardInterrupt):
             search.run()
     assert search.state() == want

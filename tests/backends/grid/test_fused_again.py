@@ -5,6 +5,7 @@ import pytest
 from pieces_of_search import (
     PIECES,
     RUNS,
+    Alone,
     Paths,
     Search,
     edges_of,
@@ -18,8 +19,10 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.grid import search as fused
+from lagpu.errors import OutOfMemory
 
 SIZES = [33, 1500]  # slots that are numbered, and slots that are indices
 
@@ -190,8 +193,19 @@ def test_a_trace_between_two_searches():
         assert [row.level for row in found.rows if row.direction][:2] == [0, 1]
 
 
+def test_a_trace_of_the_first_search(monkeypatch):
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    n, place = 700, sims(2)
+    i, j = edges_of("both ways", n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    with lagpu.trace():
+        assert levels(A, 5) == levels(B, 5)
+    for source in (6, 7, 8):
+        assert levels(A, source) == levels(B, source)
+
+
 # -------------------------------------------------------------------------------------- faults
-@pytest.fixture(params=[Search, Paths])
+@pytest.fixture(params=[Search, Paths, Alone])
 def known(request):
     """A search on a grid, on whose graph one of its structure has run; and what it finds."""
     want, first = request.param("cpu"), request.param(sims(2))
@@ -218,6 +232,51 @@ def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, k
     search, want = known
     fails_at_each_call(search, owner, method, error, monkeypatch)
     assert search.state() == want
+
+
+@pytest.mark.parametrize("known", [Alone], indirect=True)
+def test_an_interrupt_while_the_next_search_is_prepared(known, monkeypatch):
+    search, want = known
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    fails_at_each_call(search, VectorStore, "spare_words", KeyboardInterrupt, monkeypatch)
+    assert search.state() == want
+
+
+def test_an_interrupt_after_a_loop_of_one_piece(monkeypatch):
+    usual, search, want = KernelLoop.run, Alone(sims(1)), Alone("cpu")
+
+    def stopped(self, log=None):
+        usual(self, log)
+        raise KeyboardInterrupt
+
+    want.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(KernelLoop, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+    assert search.state() == want.state()
+    assert (search.x.nvals, search.f.nvals) == (want.x.nvals, 0)
+
+
+@pytest.mark.parametrize("known", [Alone], indirect=True)
+def test_no_memory_for_the_next_search(known, monkeypatch):
+    search, want = known
+    space = fused._Space.of(search.A.data)
+    monkeypatch.setattr(SimDevice, "unasked", 1 << 20)
+    with monkeypatch.context() as patch:
+        usual, calls = VectorStore.to_blank, []
+
+        def to_blank(vector):
+            calls.append(vector)
+            if len(calls) == 4:  # of the first piece, in the next search
+                raise OutOfMemory("none")
+            return usual(vector)
+
+        patch.setattr(VectorStore, "to_blank", to_blank)
+        search.run()
+    assert search.state() == want
+    assert len(calls) == 4
+    assert not space.ahead
 
 
 @pytest.mark.parametrize("absent", [0, 1])

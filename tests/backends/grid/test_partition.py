@@ -75,6 +75,7 @@ def test_past_two_to_the_31(by, data):
     j = data.draw(st.integers(0, by.size - 1))
     p = by.owner(j)
     assert 0 <= by.position(j) < by.count(p)
+    assert by.located(j) == (p, by.position(j))
     assert by.index(p, by.position(j)) == j
     assert sum(by.count(q) for q in range(by.pieces)) == by.size
     many = np.array([j, by.size - 1], np.int64)

@@ -3,11 +3,13 @@
 The locks of all places are taken in one order.
 """
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 from grids import Few, own_grid
+from pieces_of_search import sims
 from ranks import SECONDS
 from samples import sampled
 from test_backend import PROGRAMS, plain
@@ -15,9 +17,10 @@ from test_backend import PROGRAMS, plain
 import lagpu
 from lagpu import INT32, Matrix, Vector, backends
 from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import GridBackend, make
 from lagpu.backends.grid.comm import LocalEngine
-from lagpu.errors import BackendUnavailable
+from lagpu.errors import BackendUnavailable, OutOfMemory
 
 
 @pytest.mark.parametrize(
@@ -70,6 +73,41 @@ def test_the_first_matrix_of_a_size_gives_its_order(pieces):
 def test_a_matrix_stays_known_to_be_symmetric():
     place = own_grid(2, "degree")[0]
     assert lagpu.generators.kronecker(5, backend=place).data.symmetric is True
+
+
+# ------------------------------------------------------------------------------ new vectors
+@pytest.mark.parametrize("order", [None, "random", "degree"])
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+@pytest.mark.parametrize("looked", [False, True])
+def test_the_entries_of_a_new_vector(pieces, order, looked):
+    """Whether its parts are there before its entries or not."""
+    v = Vector(INT32, 65, backend=own_grid(pieces, order)[0])
+    for i, x in ((40, 3), (40, 5), (2, 7), (64, 9)):
+        assert not looked or len(v.data.parts) == pieces
+        v[i] = x
+        assert v.get(i) == x
+    w = v.dup()
+    del v[40]
+    assert (v.nvals, [x.tolist() for x in v.to_coo()]) == (2, [[2, 64], [7, 9]])
+    assert (w.nvals, w.get(40)) == (3, 5)
+    v.clear()
+    assert v.nvals == 0
+    v[1] = 4
+    u = v.dup()
+    v[3] = 6
+    assert (u.nvals, v.nvals, u.get(1), v.get(3)) == (1, 2, 4, 6)
+
+
+def test_a_large_vector_is_made_at_once(monkeypatch):
+    place = sims(2)
+    for piece in place.pieces.places:
+        monkeypatch.setattr(piece, "large", 16)
+    place = make("small", place.pieces.places)
+    monkeypatch.setattr(SimDevice, "free_bytes", lambda self: 100)
+    monkeypatch.setattr(SimDevice, "pooled_bytes", lambda self: 0)
+    assert Vector(INT32, 15, backend=place).nvals == 0
+    with pytest.raises(OutOfMemory, match="Vector: needs"):
+        Vector(INT32, 100, backend=place)
 
 
 # ------------------------------------------------------------------------------------- locks
@@ -126,6 +164,49 @@ def test_a_lock_that_is_refused_leaves_none_taken():
         pass
     assert len(noted) == 2
     assert noted[1] == f"-{noted[0]}"
+
+
+def free(locks):
+    """Return which locks another thread can take."""
+    found = []
+
+    def take():
+        for lock in locks:
+            found.append(lock.acquire(blocking=False))
+            if found[-1]:
+                lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found
+
+
+def test_an_interrupt_after_any_call_leaves_no_lock_taken():
+    """Python raises it after a call of C, so one of them takes a lock and notes that."""
+    place = sims(2)
+    locks = [x.lock for x in place.pieces.places]
+    for at in range(20):
+        calls = []
+
+        def interrupt(frame, event, _arg, calls=calls, at=at):
+            if event == "c_return" and frame.f_code.co_name in ("__enter__", "__exit__"):
+                calls.append(event)
+                if len(calls) - 1 == at:
+                    raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            with place.lock:
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert free(locks) == [True, True]
+        if len(calls) <= at:
+            break
+    assert 3 < at < 19
 
 
 def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():

@@ -18,6 +18,7 @@ import numpy as np
 from pieces_of_search import RUNS, Paths, Search, edges_of, is_tree, matrix
 import lagpu
 from lagpu import algorithms as al, backends
+from lagpu.backends import grid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.errors import GridTimeout, OutOfMemory, ProcessFailed
 from lagpu.host.job import launched
@@ -115,9 +116,9 @@ right()
 device = place.pieces.places[0].device
 space = A.data.parts[0].csc().cache["search of pieces"]
 space.peers.patience = 3 * 10**8
-fails(type(space.of_piece[0]), "start", OutOfMemory("none"), (OutOfMemory, OutOfMemory))
+fails(grid.search.GridLoop, "_again", OutOfMemory("none"), (OutOfMemory, OutOfMemory))
 fails(SimDevice, "run_together", ValueError("broken"), (ValueError, GridTimeout))
-fails(type(space.peers), "_check", ValueError("seen late"), (ValueError, ProcessFailed))
+fails(type(space.peers), "_reported", ValueError("seen late"), (ValueError, ProcessFailed))
 right()
 space.lasts = True  # so interrupts are heard
 if rank == 1:

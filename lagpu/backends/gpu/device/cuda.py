@@ -227,6 +227,7 @@ def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int
 
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
+_NOWHERE = nullcontext()
 _PLACES = 256  # notifications on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
@@ -307,13 +308,13 @@ class CudaDevice(Device):
         grid = min(max(1, -(-threads // how[0])), ready.most)
         ready.launch(grid, ready.pack, ready.pointers, self._values(kernel, ready, args))
 
-    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, Any]]) -> None:
         """Run a cooperative launch on each of several GPUs, one after the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
         kernel waits for those of the others.
         """
-        mine = cast(Sequence[tuple[CudaLaunch, dict[str, Any]]], launches)
+        mine = cast(Sequence[tuple[CudaLaunch, Any]], launches)
         for launch, _ in mine:
             if launch.packed is None:  # it has not run, so its kernel may not be loaded
                 launch.device.enter()
@@ -324,8 +325,8 @@ class CudaDevice(Device):
         try:
             for (launch, new), stream in zip(mine, beside, strict=True):
                 launch.device.enter()
-                with nullcontext() if stream is None else stream:
-                    launch(new)
+                with stream or _NOWHERE:
+                    launch.run_with(new) if type(new) is list else launch(new)
         finally:
             if collects:
                 gc.enable()
@@ -337,6 +338,7 @@ class CudaDevice(Device):
         """Return a stream after the current one, for a launch that others wait for, or None."""
         if self.share == 1:
             return None
+        self.enter()
         if self._beside is None:
             self._beside = self.xp.cuda.Stream(non_blocking=True)
         self._beside.wait_event(self.xp.cuda.get_current_stream().record())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, give_way
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, give_way, named_error
 from lagpu.backends.gpu.kernels import constant
 from lagpu.errors import GridTimeout
 
@@ -65,8 +65,8 @@ class Peers:
 
     def run(
         self,
-        launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]],
-        results: Sequence[Array] = (), meanwhile: Sequence[Callable[[], object]] = (),
+        launches: Sequence[tuple[CheckedLaunch, Any]],
+        results: Sequence[Array] = (), meanwhile: Callable[[], object] | None = None,
     ) -> list[Array]:  # fmt: skip
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
@@ -74,25 +74,29 @@ class Peers:
         processes; if there is an error they have ended, and what they wrote is of no use:
         `GridTimeout` if a device has waited too long for another one, `KeyboardInterrupt` if the
         host has stopped them. They report to `results` on the devices, by default to those above,
-        which the host sees sooner, and which hold a report until the next run. `meanwhile` has
-        what the host calls while they run, one for each device.
+        which the host sees sooner, and which hold a report until the next run. The host calls
+        `meanwhile` while they run; the thread has entered one of the devices.
         """
         if not self.ready:
             self.clear()
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
-        self.ready = False
+        self.ready, first, found, verdict = False, self._devices[0], [], 0
         try:
-            with self._devices[0].alone():
-                self._devices[0].run_together(launches)
-            for device, work in zip(self._devices, meanwhile, strict=False):
-                with device.alone():
-                    work()
-            found = [self._reported(k, results) for k in range(len(self._devices))]
-            self._check(found)
-        except BaseException:
+            first.run_together(launches)
+            if meanwhile is not None:
+                meanwhile()
+            for k in range(len(self._devices)):
+                found.append(self._reported(k, results))
+                verdict = verdict or found[k][_VERDICT]
+            if verdict:
+                self._fail(found)
+        except BaseException as error:
             self._wait()  # which their patience bounds
-            raise
+            named = named_error(first, error, "device") if isinstance(error, Exception) else None
+            if named is None:
+                raise
+            raise named from error
         self._epoch, self.ready = int(found[0][_EPOCH]), True
         return found
 
@@ -124,10 +128,8 @@ class Peers:
         self._wait()
         self._epoch, self.ready = 0, True
 
-    def _check(self, results: Sequence[Array]) -> None:
+    def _fail(self, results: Sequence[Array]) -> NoReturn:
         verdicts = [result[_VERDICT] for result in results]
-        if not any(verdicts):
-            return
         if constant("kStopped") in verdicts:
             raise KeyboardInterrupt
         gave_up = constant("kGaveUp")

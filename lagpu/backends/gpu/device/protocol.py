@@ -147,7 +147,10 @@ class CheckedLaunch:
         """Run it as the last call did, but for these of `each`, in a list that may be changed."""
         self.run(self.last | dict(zip(self.varying[-len(values) :], values, strict=True)))
 
-    def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
+    def all(self, new: Any) -> tuple[Any, ...]:
+        """Return all arguments; `new` are those of a call, by name or in the order of `varying`."""
+        if type(new) is list:
+            new = dict(zip(self.varying, new, strict=True))
         repeated = new.keys() & self.fixed.keys()
         if repeated:
             raise _misnamed(self.kernel, repeated, ())
@@ -262,13 +265,13 @@ class Device(Protocol):
     def run_prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         launch.run(new)
 
-    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, Any]]) -> None:
         """Run one kernel on several devices at once, such as wait for each other in it.
 
         Each has a cooperative launch that its `prepare` has returned, all of the same grid, with
-        the arguments of its call; the first device is this. An observer sees its device's launch,
-        but not on sim, where all are one call. What fails leaves the launches before it running;
-        their kernels have to give up by themselves.
+        the arguments of a call, or of `run_with`; the first device is this. An observer sees its
+        device's launch, but not on sim, where all are one call. What fails leaves the launches
+        before it running; their kernels have to give up by themselves.
         """
 
     def load(self, kernel: Kernel) -> bool:

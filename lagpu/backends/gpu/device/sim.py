@@ -84,7 +84,7 @@ class SimDevice(Device):
         self._require_entered()
         self._run([self.packed(kernel, args, how)], threads, how)
 
-    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, Any]]) -> None:
         first = launches[0][0]
         packed = []
         for launch, new in launches:
@@ -94,6 +94,7 @@ class SimDevice(Device):
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
             packed.append(self.packed(launch.kernel, launch.all(new), launch.how))
         self._run(packed, first.threads, first.how)
+        launches[-1][0].device.enter()  # as where each device has a launch of its own
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
         return int(array.__array_interface__["data"][0])

@@ -165,8 +165,7 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    written = [body.frontier, *[a.target for a in body.assignments]]
-    made = GridSearch(A, body.statements, written, times, rule, _Plan(body, times))
+    made = GridSearch(A, body.statements, body.written, times, rule, _Plan(body, times))
     made._body = body
     why = match.why_no_search(body) or match.why_no_values(body, made.plan.sums, made.plan.keep)
     why = why or _why_not_added(body, made.plan.added)
@@ -212,8 +211,7 @@ class _Plan:
     def __init__(self, body: SearchBody, times: int | None) -> None:
         self.of = of = body.on_places  # keeps its id from being reused
         #: Of the frontier and the outputs among the handles of a recorded body.
-        written = (of.frontier, *[a.target for a in of.assignments]) if of else ()
-        self.places = [x.number for x in written]
+        self.places = [x.number for x in of.written] if of else []
         self.assigns_first, self.added = int(body.assigns_first), body.added
         self.iso = iso = is_one(body)  # whether every product is 1
         self.sums = not iso and body.sums  # whether the products of one level add up

@@ -254,9 +254,12 @@ class Counters:
 
     def allocate_ahead(self, vectors: Sequence[VectorStore]) -> None:
         """Allocate the next buffers of such vectors, unless large, while the device works."""
-        if sum(bytes_of(x.size, x.dtype) for x in vectors) <= self.device.unasked:
+        if self.are_small(vectors):
             with suppress(MemoryError):
                 self.ahead = {x.kind: (x.spare_words(), x.spare_values(x.dtype)) for x in vectors}
+
+    def are_small(self, vectors: Sequence[VectorStore]) -> bool:
+        return sum([bytes_of(x.size, x.dtype) for x in vectors]) <= self.device.unasked
 
     def take(self, count: int = 1) -> Array:
         """Return an array of `count` zeros; a view of the array does not keep it from reuse."""

@@ -10,8 +10,9 @@ import numpy as np
 
 import lagpu
 from lagpu import algorithms
-from lagpu.backends.gpu.device.cuda import SLOT, CudaLaunch, Packed
+from lagpu.backends.gpu.device.cuda import SLOT, CudaDevice, CudaLaunch, Packed
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.generators import kronecker
 
@@ -70,3 +71,49 @@ def test_a_launch_again_packs_only_what_each_launch_has():
     launch.again([None, 0.0])
     one = struct.unpack("<Q", struct.pack("<d", 1.0))[0]
     assert seen == [[1, 64, 0, 128, 5], [1, 64, one, 192, 5], [1, 64, 0, 0, 5]]
+
+
+def test_launches_together_take_arguments_by_name_or_in_order():
+    seen = []
+
+    class Launch:
+        packed = True
+
+        def __init__(self, name):
+            def enter():
+                seen.append(f"enter {name}")
+
+            self.device = SimpleNamespace(enter=enter, beside=lambda: None)
+
+        def __call__(self, new):
+            seen.append(new)
+
+        def run_with(self, values):
+            seen.append(values)
+
+    CudaDevice.run_together(None, [(Launch("a"), [1, 2]), (Launch("b"), {"x": 1})])
+    assert seen == ["enter a", [1, 2], "enter b", {"x": 1}]
+
+
+def test_arguments_of_searches_of_pieces_can_be_packed(monkeypatch):
+    """A launch that comes again packs these alone, so they are all that vary."""
+    run, packed = SimDevice.run_together, []
+
+    def packing(device, launches):
+        for launch, values in launches:
+            slots = dict(zip(launch.kernel.names, launch.kernel.slots, strict=True))
+            own = [slots[name] for name in launch.varying]
+            numbers = [0 if slot[1] else x for slot, x in zip(own, values, strict=True)]
+            struct.pack("<" + "".join(SLOT[slot[1] or slot[2]] for slot in own), *numbers)
+            packed.append(launch.each == len(launch.varying))
+        run(device, launches)
+
+    monkeypatch.setattr(SimDevice, "run_together", packing)
+    A = kronecker(6, 8, backend="grid:2:sim")
+    for search in (algorithms.bfs_levels, algorithms.bfs_parents, algorithms.count_shortest_paths):
+        for source in (0, 1, 2):
+            search(A, source)
+            assert A.backend.last_loop.startswith("search of pieces")
+    with lagpu.trace():
+        algorithms.bfs_levels(A, 0)
+    assert packed == [True] * 20
