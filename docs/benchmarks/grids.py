@@ -139,7 +139,7 @@ def _row(A: Matrix, label: str, *given: Any) -> Row:
     try:
         return measured(A, label, *given) | {"bytes": used_bytes(A.backend)}
     except LimitExceeded as error:
-        return {"what": f"{label}: {error}"}
+        return {"what": label, "median_ms": None, "note": f"over FP64: {error}"}
 
 
 def _rows(
@@ -201,7 +201,7 @@ def _line(row: Row) -> str:
     """Return a row as a line of text."""
     where = f"{row['graph']} {row['backend']} {row['what']}"
     if "same" not in row:
-        return where
+        return f"{where}: {row['note']}" if "note" in row else where
     times = (f"{name} {row[name]:.4g}" for name in _TIMES if name in row)
     memory = f"{row['bytes'] / 1e9:.4g} GB, made in {row['made_s']:.3g} s"
     same = "" if row["same"] else "; NOT the result of the first backend"
