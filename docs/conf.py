@@ -237,6 +237,12 @@ def _restore_attribute(app, what, name, member, options, lines):
         lines[:] = _described[name]
 
 
+def _name_defaults(app, what, name, member, options, signature, returns):
+    """Let a default that is a function have its name, and one that is made for each call dots."""
+    plain = re.sub(r"<function (\w+)>", r"\1", signature or "").replace("<factory>", "...")
+    return plain or None, returns
+
+
 def _explain(app, what, name, member, options, lines):
     """Link to pages that a docstring names by their paths, and give the values of constants."""
     if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
@@ -401,6 +407,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
     app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
     app.connect("autodoc-process-docstring", _explain, priority=700)
+    app.connect("autodoc-process-signature", _name_defaults)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)

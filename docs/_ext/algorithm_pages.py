@@ -451,7 +451,7 @@ def _names(code):
 
 def _without_docstring(code):
     """Return a function's lines without its docstring."""
-    text = re.sub(r"  # (?:fmt: skip|noqa|type: ).*", "", inspect.getsource(code))
+    text = drawing.FOR_TOOLS.sub("", inspect.getsource(code))
     lines = textwrap.dedent(text).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
     if isinstance(function, ast.FunctionDef) and ast.get_docstring(function):

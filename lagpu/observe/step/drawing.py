@@ -31,6 +31,7 @@ LARGEST = 64
 
 _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
+FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
@@ -621,7 +622,7 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 def _breaking(line: str) -> str:
     """Return a line of code as HTML that may break before a method's dot or a longer name's."""
-    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(line))
+    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(FOR_TOOLS.sub("", line)))
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:

@@ -226,6 +226,15 @@ def test_the_page_shows_the_text_of_the_algorithm(page):
     assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels.S', listing)
 
 
+def test_the_text_has_no_comments_for_tools():
+    A = generators.path(3, backend="cpu")
+    with lagpu.steps() as steps:
+        algorithms.ego_graph(A, 0)
+    page = steps.to_html()
+    assert ") -&gt; Matrix:</code>" in page
+    assert "fmt: skip" not in page
+
+
 def test_the_graph_stands_beside_the_matrix(page):
     for section in sections(page):
         assert section.count("<svg") == 2
