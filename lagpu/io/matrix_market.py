@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io import reading
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Budget, Edges, Fault, Options, Parsed, line_number, show
+from lagpu.io.reading import Budget, Edges, Fault, Malformed, Options, Parsed, line_number, show
 
 BANNER = b"%%MatrixMarket"
 _REAL = (
@@ -74,13 +74,30 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     beside = len(data) + triplets
     need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
     budget.require(need, f"{nrows} x {ncols}", held=len(data))
-    edges = Edges.join(reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name))
+    try:
+        edges = _of_large(data, sizes, name)
+    except Malformed:
+        parts = reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name)
+        edges = Edges.join(parts)
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
     if values is None and kind is not None:
         values = np.empty(0, kind)
     both = sizes.mirror == 1
     return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
+
+
+def _of_large(data: bytes, sizes: Sizes, name: str) -> Edges:
+    """Return the entries of a large file of real numbers by pyarrow; `Malformed` for others."""
+    if sizes.field != "real":
+        raise Malformed
+    found = [Edges.of(x, 3) for x in reading.shares(data, sizes.start, name, " ", "int32")]
+    u, v, values = edges = Edges.join(found)
+    _, (rows, cols), least = edges.extent()
+    inside = least > 0 and rows <= sizes.nrows and cols <= sizes.ncols
+    if values is None or values.dtype.kind != "f" or not inside:
+        raise Malformed
+    return Edges(u - 1, v - 1, values)
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:

@@ -121,6 +121,12 @@ def test_values_in_the_usual_form_are_read_as_others(save, monkeypatch, word, fi
     assert found == read()
 
 
+def test_entries_given_twice_may_have_no_sum(save):
+    """Without a warning of NumPy, which the tests make an error."""
+    A = read_cpu(save(f"{BANNER}real general\n2 2 2\n1 2 inf\n1 2 -inf\n"))
+    assert repr(entries(A)) == "[(0, 1, nan)]"
+
+
 def test_sizes_that_a_small_file_may_not_ask_for(save, monkeypatch):
     monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 10**15)
     with pytest.raises(LimitExceeded, match=r"read: graph, 2 x 999999999: needs .* more than the"):
