@@ -90,7 +90,7 @@ function faults(page) {
     const unset = /\\]\\(|``|<!--|\\*\\*$|docs\\/\\w+\\/\\w+\\.md/;
     if (unset.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
-    for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /[\\w.]+/g)) {
+    for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /\\d{4}-\\d\\d-\\d\\d|[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);

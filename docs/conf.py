@@ -100,6 +100,7 @@ class Translator(HTML5Translator):
     """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
     option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
+    date = re.compile(r"\b\d{4}-\d\d-\d\d\b")
     words_and_spaces = re.compile(
         r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n"
     )
@@ -128,6 +129,9 @@ class Translator(HTML5Translator):
             self.body[begin:] = [made.replace("</span><span", "</span><wbr><span")]
         elif isinstance(node.parent.parent, nodes.entry):
             self.body[begin:] = [self.option.sub(r"\g<0><wbr>", x) for x in self.body[begin:]]
+        if not self.protect_literal_text:
+            whole = r'<span class="date">\g<0></span>'  # not broken at its hyphens
+            self.body[begin:] = [self.date.sub(whole, x) for x in self.body[begin:]]
 
 
 def _parameters(node):

@@ -50,6 +50,7 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
     (tmp_path / "names.html").write_text(
         f"{HEAD}<dl class='py'><dt>f(<em class='sig-param'><span class='n'>k</span></em>)</dt>"
         "<dd>Of <a href='good.html'>k</a>, see docs/design/grid.md.</dd></dl>"
+        "<p style='width:5em'>of 2026-11-21</p>"
         "<p>f(domain=&lt;function same&gt;)</p><pre>) -> Any:  # fmt: skip</pre>",
         "utf-8",
     )
@@ -73,6 +74,7 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "small: printed",
         "wraps to its left: call()",
         "no lines: bare",
+        "torn: 2026-11-21",
         "means nothing to a reader: <function same>",
         "means nothing to a reader: # fmt: skip",
     ):

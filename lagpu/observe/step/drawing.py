@@ -501,7 +501,7 @@ def legend(drawn: str | None = None) -> str:
         made.append(canvas.svg("grey name: not in use yet"))
     if drawn is None:
         canvas = SvgCanvas()
-        unnamed = "s, t, T: no name in the code; (2), (old): one more of a name"
+        unnamed = "s, t, T: no name in the code; (2), (old): another object of that name"
         canvas.words((2, 12), unnamed, 14, align="left")
         canvas.grow_to(7.2 * len(unnamed), 24)
         made.append(canvas.svg(unnamed))
