@@ -5,9 +5,7 @@ Source: Boisvert, Pozo, Remington 1996, The Matrix Market exchange formats (NIST
 
 from __future__ import annotations
 
-import functools
 import io
-import itertools
 import re
 from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
@@ -74,11 +72,10 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     beside = len(data) + triplets
     need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
     budget.require(need, f"{nrows} x {ncols}", held=len(data))
-    try:
-        edges = _of_large(data, sizes, name)
-    except Malformed:
-        parts = reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name)
-        edges = Edges.join(parts)
+    parts = _of_large(data, sizes, name) or reading.parsed(
+        data, sizes.start, lambda text: edges_of(text, sizes), name
+    )
+    edges = Edges.join(parts)
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
     if values is None and kind is not None:
@@ -87,17 +84,19 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
 
 
-def _of_large(data: bytes, sizes: Sizes, name: str) -> Edges:
-    """Return the entries of a large file of real numbers by pyarrow; `Malformed` for others."""
+def _of_large(data: bytes, sizes: Sizes, name: str) -> list[Edges]:
+    """Return the entries of a large file of real numbers by pyarrow, or nothing of another one."""
     if sizes.field != "real":
-        raise Malformed
-    found = [Edges.of(x, 3) for x in reading.shares(data, sizes.start, name, " ", "int32")]
-    u, v, values = edges = Edges.join(found)
+        return []
+    try:
+        parts = reading.shares(data, sizes.start, name, " ", "int32")
+        u, v, values = edges = Edges.join([Edges.of(columns, 3) for columns in parts])
+    except Malformed:
+        return []
     _, (rows, cols), least = edges.extent()
     inside = least > 0 and rows <= sizes.nrows and cols <= sizes.ncols
-    if values is None or values.dtype.kind != "f" or not inside:
-        raise Malformed
-    return Edges(u - 1, v - 1, values)
+    fits = inside and values is not None and values.dtype.kind == "f"
+    return [Edges(u - 1, v - 1, values)] if fits else []
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
@@ -144,15 +143,10 @@ def _width(field: str) -> int:
 
 def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that cannot be an entry of a field, or the end."""
-    rows = _rows_of(field).match(text, start)
-    return start if rows is None else rows.end()
-
-
-@functools.cache
-def _rows_of(field: str) -> re.Pattern[bytes]:
-    """Return the pattern of many lines of entries."""
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + _FIELDS[field][0]
-    return re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+    rows = re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+").match(text, start)
+    assert rows is not None  # no line is one, too
+    return rows.end()
 
 
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
@@ -180,7 +174,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
         _require_rows(text, field)
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
-        shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
+        shown = text.split(b"\n", line)[line - 1].strip()
         i, j = map(reading.number, shown.split()[:2])
         why = "has a value that is not of 64 bits"
         if not (1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols):
