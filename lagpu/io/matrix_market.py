@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
 
@@ -80,8 +81,10 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     u, v, values = edges.mirrored(sizes.mirror)
     if values is None and kind is not None:
         values = np.empty(0, kind)
-    both = sizes.mirror == 1
-    return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
+    both, by_rows = sizes.mirror == 1, options.by_rows and sizes.mirror != 1 and nrows == ncols
+    u, v = (v, u) if by_rows else (u, v)
+    csc = from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both)
+    return Parsed(replace(csc, by_rows=by_rows))
 
 
 def _of_large(data: bytes, sizes: Sizes, name: str) -> list[Edges]:
