@@ -253,6 +253,21 @@ def test_the_graph_stands_beside_the_matrix(page):
         assert f">{line}</text>" in products[1]
 
 
+def test_the_graph_stays_where_another_function_names_it(A):
+    def helper(B):
+        u = Vector.from_coo([0], [1.0], size=4, like=B)
+        return semiring.plus_times(u @ B).new()
+
+    def outer(A):
+        helper(A)
+        return semiring.plus_times(Vector.from_coo([1], [1.0], size=4, like=A) @ A).new()
+
+    found = list(lagpu.step(outer, A))
+    drawing_of = GraphDrawing("A", found)
+    assert {*found[0].matrices} == {"B"}
+    assert all("The graph of A; " in drawing_of.draw(step) for step in found)
+
+
 def test_a_graph_shows_what_a_product_touches(A):
     def right(A):
         u = Vector.from_coo([0, 1], [1, 2], size=3, like=A)
