@@ -7,8 +7,9 @@ scroll sideways and so cut what they hold, words that a line break tears, links 
 parameters that are links, pictures that are missing or have no words, text and formulas that are
 small, pictures that are shrunk until their labels are, cells of a table whose sentences have no
 room or that have only a label, columns that are empty or nearly so, empty items of lists, sentences
-that lack their last word, markup that is not set, headings that are not larger than those below
-them, and code whose wrapped lines hide its indentation.
+that lack their last word, markup that is not set, comments for tools, defaults that are addresses,
+headings that are not larger than those below them, and code whose wrapped lines hide its
+indentation.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ function faults(page) {
     const unset = /\\]\\(|``|<!--|\\*\\*$|docs\\/\\w+\\/\\w+\\.md/;
     if (unset.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
-    for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /[\\w.]+/g)) {
+    for (const word of text.nodeValue.matchAll(code ? /\\w+/g : /\\d{4}-\\d\\d-\\d\\d|[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);
@@ -97,6 +98,9 @@ function faults(page) {
       if (lines.size > 1) faults.push(`torn: ${word[0]}`);
     }
   }
+  const alone = /# fmt: \\w+|# noqa\\b|<(?:function|factory|object)\\b[^>]*>/g;
+  for (const found of root.textContent.matchAll(alone))
+    faults.push(`means nothing to a reader: ${found[0]}`);
   for (const cell of root.querySelectorAll("table.docutils td"))
     if (cell.textContent.length > 40 && cell.clientWidth < 120)
       faults.push(`${cell.clientWidth} pixels for: ${cell.textContent}`);

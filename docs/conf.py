@@ -100,6 +100,7 @@ class Translator(HTML5Translator):
     """Let code break after a bracket, a slash or a longer name, and options in a table's cell."""
 
     option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
+    date = re.compile(r"\b\d{4}-\d\d-\d\d\b")
     words_and_spaces = re.compile(
         r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n"
     )
@@ -128,6 +129,9 @@ class Translator(HTML5Translator):
             self.body[begin:] = [made.replace("</span><span", "</span><wbr><span")]
         elif isinstance(node.parent.parent, nodes.entry):
             self.body[begin:] = [self.option.sub(r"\g<0><wbr>", x) for x in self.body[begin:]]
+        if not self.protect_literal_text:
+            whole = r'<span class="date">\g<0></span>'  # not broken at its hyphens
+            self.body[begin:] = [self.date.sub(whole, x) for x in self.body[begin:]]
 
 
 def _parameters(node):
@@ -235,6 +239,12 @@ def _restore_attribute(app, what, name, member, options, lines):
     """Undo what napoleon does to an attribute: words before a colon are not its type."""
     if what in ("attribute", "data", "property"):
         lines[:] = _described[name]
+
+
+def _name_defaults(app, what, name, member, options, signature, returns):
+    """Let a default that is a function have its name, and one that is made for each call dots."""
+    plain = re.sub(r"<function (\w+)>", r"\1", signature or "").replace("<factory>", "...")
+    return plain or None, returns
 
 
 def _explain(app, what, name, member, options, lines):
@@ -401,6 +411,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", _describe_attribute, priority=400)
     app.connect("autodoc-process-docstring", _restore_attribute, priority=600)
     app.connect("autodoc-process-docstring", _explain, priority=700)
+    app.connect("autodoc-process-signature", _name_defaults)
     app.connect("autodoc-skip-member", _skip_operators)
     app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)

@@ -27,7 +27,7 @@ from lagpu.errors import LagpuError, LimitExceeded
 from lagpu.host.display import short
 from lagpu.observe.step import drawing
 
-MEASURED = "h200-algorithms.json"
+MEASURED, ON_CPU = "h200-algorithms.json", "cpu-algorithms.json"
 _WIDE = 480  # pixels of a picture that has a line to itself
 _SHOWN = 12  # entries of a vector in text
 _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
@@ -39,6 +39,8 @@ _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
     "not connected": "the answer is infinite",
+    "NoPath": "the graph is not connected",
+    "NotConverged": "it does not converge, or not in the iterations allowed",
     "LimitExceeded": "more than 1.8e308 shortest paths, the most that FP64 holds",
     "vertices apart": "so many vertices are outside of the largest component, and each of their "
     "components would take a search",
@@ -451,7 +453,7 @@ def _names(code):
 
 def _without_docstring(code):
     """Return a function's lines without its docstring."""
-    text = re.sub(r"  # (?:fmt: skip|noqa|type: ).*", "", inspect.getsource(code))
+    text = drawing.FOR_TOOLS.sub("", inspect.getsource(code))
     lines = textwrap.dedent(text).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
     if isinstance(function, ast.FunctionDef) and ast.get_docstring(function):
@@ -794,12 +796,22 @@ def _cells(step, drawn):
     return f"Cells of {_listed(filter(None, dict.fromkeys(names)))}. ".replace("`", "")
 
 
+def _last_loop(row):
+    """Return how the loop of an algorithm runs on a GPU; an empty string without a loop."""
+    A = small(kind_of(row)).to("sim")
+    A.backend.last_loop = ""
+    run(row, A)
+    return A.backend.last_loop
+
+
 def _cost(row, said):
     yield "## Method and cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
+    if how := _last_loop(row):
+        yield f"`last_loop` on `sim`, on the small graph: *{how}*.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
@@ -835,28 +847,30 @@ def _cost(row, said):
 
 def _speed(row, measured):
     yield "## Speed\n"
-    if row.name not in measured:
-        others = [f"[`{x}`]({x}.md#speed)" for x in row.measured_as.split(", ") if x in measured]
-        what = f"the nearest that it measures: {' and '.join(others)}"
-        yield f"`lagpu bench` does not measure it{f'; {what}' * bool(others)}.\n"
-        return
-    rows = measured[row.name]
-    options = {one["options"] for one in rows}
-    same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
-    same = re.sub(r"from (each of )?8", r"\g<0> sources", same)
-    yield (
-        f"Median milliseconds of wall time{same}, each result verified; [graphs and rules]"
-        "(../benchmarks/README.md#every-algorithm-beside-other-systems):\n"
-    )
-    index = "graph" if same else "graph,options"
-    table = f"index={index} columns=system value=median_ms"
-    yield f"<!-- pivot {MEASURED} {table} where=algorithm:{row.name} -->\n"
-    notes = {one["note"] for one in rows if one["median_ms"] is None}
-    why = [f"*{sign}*: {said}" for sign, said in _WHY.items() if any(sign in x for x in notes)]
-    if not same and len(options) > 1:
-        why.append("*-*: the system has the other method")
-    if why:
-        yield f"{'; '.join(why)}.\n"
+    others = [f"[`{x}`]({x}.md#speed)" for x in row.measured_as.split(", ") if x in measured]
+    nearest = f"; the nearest that it measures: {' and '.join(others)}" * bool(others)
+    rows = measured.get(row.name, [])
+    on_cpu = all(one.get("system") == "cpu" for one in rows)
+    if rows:
+        options = {one["options"] for one in rows}
+        same = f", {min(options)}" if len(options) == 1 and "" not in options else ""
+        same = re.sub(r"from (each of )?8", r"\g<0> sources", same)
+        verified = ", each result verified" * (row.check is not None or not on_cpu)
+        what = "processor time on `cpu`, one thread" if on_cpu else "wall time"
+        rules = "[graphs and rules](../benchmarks/README.md#every-algorithm-beside-other-systems)"
+        yield f"Median milliseconds of {what}{same}{verified}{f'; {rules}' * (not on_cpu)}:\n"
+        index = "graph" if same or on_cpu else "graph,options"
+        table = f"index={index} columns=system value=median_ms"
+        file = ON_CPU if on_cpu else MEASURED
+        yield f"<!-- pivot {file} {table} where=algorithm:{row.name} -->\n"
+        notes = {one["note"] for one in rows if one["median_ms"] is None}
+        why = [f"*{sign}*: {said}" for sign, said in _WHY.items() if any(sign in x for x in notes)]
+        if index != "graph" and len(options) > 1:
+            why.append("*-*: the system has the other method")
+        if why:
+            yield f"{'; '.join(why)}.\n"
+    if on_cpu:
+        yield f"`lagpu bench` does not measure it{nearest}.\n"
 
 
 def _exercises(row, steps, shown, result, shows):
@@ -930,6 +944,15 @@ def rows():
     return found
 
 
+def recorded():
+    """Return the measurements of each algorithm on a GPU and beside it, or on `cpu` alone."""
+    found = {}
+    for file in (MEASURED, ON_CPU):
+        for one in json.loads((figures.FOLDER / file).read_text("utf-8"))["rows"]:
+            found.setdefault(one["algorithm"], []).append(one)
+    return found
+
+
 def with_questions(page):
     """Return the text of a page with the table of questions, if the page has its line."""
     lines = ["| question | function | semirings in its loop |", "|---|---|---|"]
@@ -944,10 +967,7 @@ def write(folder, only=None):
     """Write the pages, with their pictures, to a folder that is made for them."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    data = json.loads((figures.FOLDER / MEASURED).read_text("utf-8"))
-    measured = {}
-    for one in data["rows"]:
-        measured.setdefault(one["algorithm"], []).append(one)
+    measured = recorded()
     for name, row in rows().items():
         if only is None or name in only:
             (folder / f"{name}.md").write_text(markdown(row, folder, measured), "utf-8")

@@ -152,7 +152,8 @@ def _from_keys(
         starts = np.flatnonzero(new)
         keys = keys[starts]
         if values is not None and dup_op is None:
-            values = np.add.reduceat(values, starts, dtype=values.dtype)
+            with np.errstate(all="ignore"):  # inf - inf
+                values = np.add.reduceat(values, starts, dtype=values.dtype)
         elif values is not None and dup_op is not None:
             values = dup_op.fold_runs(values, starts, lookup(values.dtype))
     row_idx = (keys & ((1 << width) - 1)).astype(index_kind(nrows))

@@ -5,10 +5,9 @@ Source: Boisvert, Pozo, Remington 1996, The Matrix Market exchange formats (NIST
 
 from __future__ import annotations
 
-import functools
 import io
-import itertools
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
 
@@ -19,7 +18,7 @@ import scipy.sparse as sp
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io import reading
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Budget, Edges, Fault, Options, Parsed, line_number, show
+from lagpu.io.reading import Budget, Edges, Fault, Malformed, Options, Parsed, line_number, show
 
 BANNER = b"%%MatrixMarket"
 _REAL = (
@@ -74,13 +73,33 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     beside = len(data) + triplets
     need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
     budget.require(need, f"{nrows} x {ncols}", held=len(data))
-    edges = Edges.join(reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name))
+    parts = _of_large(data, sizes, name) or reading.parsed(
+        data, sizes.start, lambda text: edges_of(text, sizes), name
+    )
+    edges = Edges.join(parts)
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
     if values is None and kind is not None:
         values = np.empty(0, kind)
-    both = sizes.mirror == 1
-    return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
+    both, by_rows = sizes.mirror == 1, options.by_rows and sizes.mirror != 1 and nrows == ncols
+    u, v = (v, u) if by_rows else (u, v)
+    csc = from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both)
+    return Parsed(replace(csc, by_rows=by_rows))
+
+
+def _of_large(data: bytes, sizes: Sizes, name: str) -> list[Edges]:
+    """Return the entries of a large file of real numbers by pyarrow, or nothing of another one."""
+    if sizes.field != "real":
+        return []
+    try:
+        parts = reading.shares(data, sizes.start, name, " ", "int32")
+        u, v, values = edges = Edges.join([Edges.of(columns, 3) for columns in parts])
+    except Malformed:
+        return []
+    _, (rows, cols), least = edges.extent()
+    inside = least > 0 and rows <= sizes.nrows and cols <= sizes.ncols
+    fits = inside and values is not None and values.dtype.kind == "f"
+    return [Edges(u - 1, v - 1, values)] if fits else []
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
@@ -127,15 +146,10 @@ def _width(field: str) -> int:
 
 def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that cannot be an entry of a field, or the end."""
-    rows = _rows_of(field).match(text, start)
-    return start if rows is None else rows.end()
-
-
-@functools.cache
-def _rows_of(field: str) -> re.Pattern[bytes]:
-    """Return the pattern of many lines of entries."""
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + _FIELDS[field][0]
-    return re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+    rows = re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+").match(text, start)
+    assert rows is not None  # no line is one, too
+    return rows.end()
 
 
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
@@ -163,7 +177,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
         _require_rows(text, field)
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
-        shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
+        shown = text.split(b"\n", line)[line - 1].strip()
         i, j = map(reading.number, shown.split()[:2])
         why = "has a value that is not of 64 bits"
         if not (1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols):

@@ -39,9 +39,10 @@ _LINES = 1 << 16  # written at a time
 _CONTROL = bytes([*range(9), *range(14, 32), 127])
 # A return inside a line is a space; Python's other separators are not.
 _PLAIN = bytes.maketrans(b"\r\x1c\x1d\x1e\x1f", b" \0\0\0\0")
+_SMALL = bytes.maketrans(b"E", b"e")
 _DIGITS = b"0123456789+-,; \t\n\v\f"  # all characters of whole numbers and what separates them
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
-_ODD_MINUS = re.compile(rb"-(?:[^0-9.]|[0.]+\n)")  # SciPy adds -0.0 to 0.0
+_ODD_MINUS = re.compile(rb"-(?:[^0-9.]|[0.]+[\neE])")  # SciPy adds -0.0 to 0.0
 # What pyarrow takes for a number: 0x1F, +1 for a real one, and nan(1).
 _ODD_MARKS = (b"x", b"X", b"+")
 _ODD = re.compile(rb"0[xX]|(?<![eE])\+")
@@ -185,18 +186,32 @@ def table(text: bytes, separator: str | None = None) -> Array:
 def regular(text: bytes, mark: bytes) -> tuple[int, int, bool]:
     """Return the width of a text in the usual form, its lines, and whether all numbers are whole.
 
-    In a line are `width` lists of digits with a mark between them; the last one may have a sign and
-    a point. The width of any other text is 0. A list may be empty, which a parser finds: no pattern
-    is matched, since that takes longer than to parse the numbers.
+    In a line are `width` lists of digits with a mark between them; the last one may have a sign, a
+    point and an exponent. The width of any other text is 0. A list before an exponent may be empty,
+    which a parser finds: no pattern is matched, since that takes longer than to parse the numbers.
     """
-    plain = text.replace(mark + b"-", mark) if b"-" in text else text
-    marks = plain.translate(None, b"0123456789")
-    whole = b"." not in marks
-    marks = marks if whole else marks.replace(b".\n", b"\n")
-    width = marks.find(b"\n") + 1
-    lines = len(marks) // max(1, width)
-    usual = marks == (mark * (width - 1) + b"\n") * lines
+    marks = text.translate(_SMALL, b"0123456789-+")
+    plain = marks.translate(None, b".e")
+    width, whole = plain.find(b"\n") + 1, len(marks) == len(plain)
+    lines = len(plain) // max(1, width)
+    usual = (
+        plain == (mark * (width - 1) + b"\n") * lines
+        and _all_beside(text, b"-", -1, mark + b"eE")
+        and _all_beside(text, b"+", -1, b"eE")
+        and _all_beside(marks, b".", 1, b"e\n")
+        and _all_beside(marks, b"e", 1, b"\n")
+        and (b"e" not in marks or _all_beside(text, b"\n", -1, b"0123456789."))
+    )
     return (width, lines, whole) if usual else (0, 0, False)
+
+
+def _all_beside(text: bytes, char: bytes, step: int, allowed: bytes) -> bool:
+    """Return whether the characters before (-1) or after (1) all of one kind are `allowed`."""
+    if char not in text:
+        return True
+    chars, table = np.frombuffer(text, np.uint8), np.zeros(256, bool)
+    table[[*allowed]] = True
+    return bool(table[chars.take(np.flatnonzero(chars == ord(char)) + step, mode="wrap")].all())
 
 
 def _usual_table(text: bytes, separator: str | None) -> Array | None:

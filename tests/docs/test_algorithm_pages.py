@@ -219,6 +219,23 @@ def test_cells_without_a_number_are_explained_and_no_other_algorithm_is_in_a_tab
     assert "pivot" not in page
 
 
+def test_every_algorithm_has_its_speed(tmp_path):
+    measured = pages.recorded()
+    assert measured.keys() == pages.rows().keys()
+    assert all(len({one["graph"] for one in rows}) >= 3 for rows in measured.values())
+    page = pages.markdown(pages.rows()["reciprocity"], tmp_path, measured)
+    assert "milliseconds of processor time on `cpu`, one thread, each result verified:" in page
+    assert "<!-- pivot cpu-algorithms.json index=graph columns=system value=median_ms " in page
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("hits", "generated loop: "), ("sssp", "relaxation: "), ("k_core", "")]
+)
+def test_a_page_says_how_its_loop_runs(tmp_path, name, how):
+    assert f"`last_loop` on `sim`, on the small graph: *{how}" in page_of(name, tmp_path)
+    assert "`last_loop`" not in page_of("triangle_count", tmp_path)
+
+
 def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "_hook_and_shortcut" not in page_of("bipartite_sides", tmp_path)
     page = page_of("betweenness_estimate", tmp_path)
@@ -338,7 +355,7 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "`sizes[some] << count`" in page
     assert "`T` has no name in the code." in page
     assert "other entry of a matrix" in page
-    assert "(2), (old): one more" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
+    assert "(2), (old): another" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
     assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
     assert "`eq(x ⊗ y)` is whether x is equal to y" in page_of("maximal_matching", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)

@@ -49,7 +49,9 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
     )
     (tmp_path / "names.html").write_text(
         f"{HEAD}<dl class='py'><dt>f(<em class='sig-param'><span class='n'>k</span></em>)</dt>"
-        "<dd>Of <a href='good.html'>k</a>, see docs/design/grid.md.</dd></dl>",
+        "<dd>Of <a href='good.html'>k</a>, see docs/design/grid.md.</dd></dl>"
+        "<p style='width:5em'>of 2026-11-21</p>"
+        "<p>f(domain=&lt;function same&gt;)</p><pre>) -> Any:  # fmt: skip</pre>",
         "utf-8",
     )
     assert look(tmp_path) == 1
@@ -72,6 +74,9 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
         "small: printed",
         "wraps to its left: call()",
         "no lines: bare",
+        "torn: 2026-11-21",
+        "means nothing to a reader: <function same>",
+        "means nothing to a reader: # fmt: skip",
     ):
         assert fault in reported
     assert "good.html" not in reported

@@ -102,6 +102,31 @@ def test_numbers_without_a_sign(save):
     assert entries(A) == [(0, 1, 2**64 - 1)]
 
 
+VALUES = "-1.5e-05 5.E+2 2E3 -0.e5 5e-0 1e999 1e-999 5e 5E- 5.e+ e5 .e5 -e5 5e-+3 1e5e5 1e.5 5e3."
+
+
+@pytest.mark.parametrize("field", ["real", "integer"])
+@pytest.mark.parametrize("word", [*VALUES.split(), ".", "-", "-0", "--1", "", "1-", "2\r"])
+def test_values_in_the_usual_form_are_read_as_others(save, monkeypatch, word, field):
+    content = f"{BANNER}{field} general\n3 3 3\n1 2 1\n2 3 {word}\n3 1 7\n"
+
+    def read():
+        try:
+            return repr(entries(read_cpu(save(content))))
+        except FileFormatError as error:
+            return str(error)
+
+    found = read()
+    monkeypatch.setattr("lagpu.io.reading.regular", lambda *_: (0, 0, False))
+    assert found == read()
+
+
+def test_entries_given_twice_may_have_no_sum(save):
+    """Without a warning of NumPy, which the tests make an error."""
+    A = read_cpu(save(f"{BANNER}real general\n2 2 2\n1 2 inf\n1 2 -inf\n"))
+    assert repr(entries(A)) == "[(0, 1, nan)]"
+
+
 def test_sizes_that_a_small_file_may_not_ask_for(save, monkeypatch):
     monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 10**15)
     with pytest.raises(LimitExceeded, match=r"read: graph, 2 x 999999999: needs .* more than the"):

@@ -275,6 +275,8 @@ def test_pieces_end_with_their_lines():
 
 
 _NUMBERS = ["0", "7", "12", "-3", "", "-", ".", "1.5", "-.5", "5.", "-0.0", "1e3", "nan", "+1", "x"]
+_NUMBERS += ["-1.5e-05", "5.E+2", "2E3", "-0.e5", "5e-0", "5e", "5E-", "5.e+", "e5", ".e5", "5e-+3"]
+_NUMBERS += ["1e5e5", "1e.5", "5e3.", "1e999", "1e-999"]
 _NUMBERS += ["1-2", "1.2.3", "9" * 18, "9" * 19, "-" + "9" * 25, "9" * 400 + ".", "0." + "0" * 400]
 
 
@@ -328,6 +330,7 @@ def same_as_any_other(text, separator):
         (b"0\t1\n2\t3\n", None, 2),
         (b"0 1 -5\r\n2 3 4\r\n", None, 3),
         (b"0,1,.5\n2,3,-4\n", ",", 3),
+        (b"0 1 -1.5e-05\n2 3 4E+2\n", None, 3),
     ],
 )
 def test_what_is_the_usual_form(text, separator, width):

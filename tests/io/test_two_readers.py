@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
 from readback import entries
@@ -94,6 +95,36 @@ def test_both_readers_say_the_same(case, sizes):
         assert outcome(text, suffix, options) == expected
 
 
+@st.composite
+def real_matrices(draw):
+    """Return a text that is mostly a Matrix Market file of real numbers."""
+    ends = st.sampled_from(["1", "2", "3", "03"])
+    values = st.sampled_from(draw(st.sampled_from([_WEIGHTS, _WEIGHTS[6:], ["1", "-0"]])))
+    rows = draw(st.lists(st.tuples(ends, ends, values), max_size=8))
+    if draw(st.booleans()) and rows:
+        k, place = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, 2))
+        word = draw(st.sampled_from([*_ODD, "-0", "-0.0", "0", "4", "1e-999"]))
+        rows[k] = (*rows[k][:place], word, *rows[k][place + 1 :])
+    lines = [" ".join(row) for row in rows]
+    if draw(st.integers(0, 4)) == 0:
+        odd = draw(st.sampled_from([*_LINES, " 1 2 3", "1  2 3", "1 2 3 ", "1\t2\t3"]))
+        lines.insert(draw(st.integers(0, len(lines))), odd)
+    end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    text = end.join(lines) + draw(st.sampled_from([end, end, ""]))
+    return f"%%MatrixMarket matrix coordinate real general\n3 3 {len(rows)}\n{text}"
+
+
+@given(text=real_matrices(), size=st.sampled_from([64, 1 << 24]))
+def test_both_readers_say_the_same_of_real_matrices(text, size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "PIECE", size)
+        patch.setattr(reading, "_SHARE", size)
+        patch.setattr(reading, "LARGE", math.inf)
+        expected = outcome(text, ".mtx", {})
+        patch.setattr(reading, "LARGE", 0)
+        assert outcome(text, ".mtx", {}) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "suffix", "options"),
     [
@@ -101,6 +132,7 @@ def test_both_readers_say_the_same(case, sizes):
         ('source;é;target;weight\n3000000000;é;1;5\n7;"a\nb";7;.5\n', ".csv", {"renumber": True}),
         ("source\ttarget\nann\tbob\nbob\tx\n", ".tsv", {"renumber": True}),
         ("# c\n0 1 2.5\r\n1 2 3\r\n", ".txt", {}),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 .5\n2 1 7\n", ".mtx", {}),
     ],
 )  # fmt: skip
 def test_a_large_text_is_read_by_pyarrow_where_it_is_installed(monkeypatch, text, suffix, options):
@@ -111,6 +143,7 @@ def test_a_large_text_is_read_by_pyarrow_where_it_is_installed(monkeypatch, text
         assert outcome(text, suffix, options) == expected
     monkeypatch.delattr(np, "fromstring")
     monkeypatch.delattr(np, "loadtxt")
+    monkeypatch.delattr(scipy.io, "mmread")
     monkeypatch.setattr(edge_list, "_of_words", None)
     assert outcome(text, suffix, options) == expected
 

@@ -28,8 +28,8 @@ def row(graph, variant, ms):
 
 @pytest.fixture
 def report():
-    """A run of 004, figure 3: four edges a thread take half the time of one."""
-    rows = [row("a", "4 edges a thread", 1.0), row("a", "1 edge a thread", 2.0)]
+    """A run of 004, figure 3: four edges per thread take half the time of one."""
+    rows = [row("a", "4 edges per thread", 1.0), row("a", "1 edge per thread", 2.0)]
     return {
         "paper": {"number": "004"}, "date": "2026-01-01", "commit": None, "quick": False,
         "experiments": [{"part": "figure 3", "rows": rows}],
@@ -60,7 +60,7 @@ def test_another_word(words, report, tmp_path, capsys, ms, word):
     assert words.main(written(tmp_path / "one", x=report), written(tmp_path / "other", x=other))
     part, first, second, total = capsys.readouterr().out.splitlines()
     assert (part, total) == ("figure 3", "0 of 1 claims have the same word (0%)")
-    assert first.startswith("  Held: 4 edges a thread over 1 edge a thread on 1 graph: 2.00x")
+    assert first.startswith("  Held: 4 edges per thread over 1 edge per thread on 1 graph: 2.00x")
     assert second.startswith(f"  {word}: 4 edges")
 
 
@@ -68,7 +68,7 @@ def test_rows_of_one_run_alone_do_not_count(words, report, tmp_path, capsys):
     """The graph b turns the first run's word; the second run does not have it."""
     more = copy.deepcopy(report)
     more["experiments"][0]["rows"] += [
-        row("b", "4 edges a thread", 9.0), row("b", "1 edge a thread", 1.0)
+        row("b", "4 edges per thread", 9.0), row("b", "1 edge per thread", 1.0)
     ]  # fmt: skip
     (verdict,) = [
         one for one in words.verdicts("004", {"x": more}, partial=True) if one.part == "figure 3"
@@ -86,7 +86,7 @@ def test_runs_without_a_claim_in_common(words, report, tmp_path, capsys):
 
 def test_the_newest_row_of_several_files_counts(words, report):
     newer = copy.deepcopy(report) | {"date": "2026-01-02"}
-    newer["experiments"][0]["rows"] = [row("a", "4 edges a thread", 4.0)]
+    newer["experiments"][0]["rows"] = [row("a", "4 edges per thread", 4.0)]
     found = {
         one.part: one for one in words.verdicts("004", {"new": newer, "old": report}, partial=True)
     }

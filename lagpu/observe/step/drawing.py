@@ -31,6 +31,7 @@ LARGEST = 64
 
 _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
+FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
@@ -399,7 +400,7 @@ class GraphDrawing:
 
     def __init__(self, name: str, steps: Iterable[Step]) -> None:
         A = next(step.matrices[name] for step in steps if name in step.matrices)
-        self._name, self._n = name, A.nrows
+        self._name, self._A, self._n = name, A, A.nrows
         found = places(*A.to_coo()[:2], A.nrows)
         low, high = found.min(0), found.max(0)
         room = np.array([_WIDTH - 2 * _EDGE, _HEIGHT - 2 * _EDGE])
@@ -417,7 +418,8 @@ class GraphDrawing:
 
     def draw(self, step: Step, share: Callable[[str], str] | None = None) -> str:
         """Return a step as SVG; an empty string for a step without the matrix."""
-        A = step.matrices.get(self._name)
+        same = (B for B in step.matrices.values() if B.isequal(self._A))  # a helper's name for it
+        A = step.matrices.get(self._name, next(same, None))
         if A is None or A.shape != (self._n, self._n):
             return ""
         canvas, at, radius = SvgCanvas(share), self._at, self._radius
@@ -500,7 +502,7 @@ def legend(drawn: str | None = None) -> str:
         made.append(canvas.svg("grey name: not in use yet"))
     if drawn is None:
         canvas = SvgCanvas()
-        unnamed = "s, t, T: no name in the code; (2), (old): one more of a name"
+        unnamed = "s, t, T: no name in the code; (2), (old): another object of that name"
         canvas.words((2, 12), unnamed, 14, align="left")
         canvas.grow_to(7.2 * len(unnamed), 24)
         made.append(canvas.svg(unnamed))
@@ -621,7 +623,7 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 def _breaking(line: str) -> str:
     """Return a line of code as HTML that may break before a method's dot or a longer name's."""
-    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(line))
+    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(FOR_TOOLS.sub("", line)))
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:

@@ -226,6 +226,15 @@ def test_the_page_shows_the_text_of_the_algorithm(page):
     assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels.S', listing)
 
 
+def test_the_text_has_no_comments_for_tools():
+    A = generators.path(3, backend="cpu")
+    with lagpu.steps() as steps:
+        algorithms.ego_graph(A, 0)
+    page = steps.to_html()
+    assert ") -&gt; Matrix:</code>" in page
+    assert "fmt: skip" not in page
+
+
 def test_the_graph_stands_beside_the_matrix(page):
     for section in sections(page):
         assert section.count("<svg") == 2
@@ -242,6 +251,21 @@ def test_the_graph_stands_beside_the_matrix(page):
     assert "filled: entries of levels, ringed: changed<" in sections(page)[1]
     for line in caption.split("; "):  # one line of both is wider than the picture
         assert f">{line}</text>" in products[1]
+
+
+def test_the_graph_stays_where_another_function_names_it(A):
+    def helper(B):
+        u = Vector.from_coo([0], [1.0], size=4, like=B)
+        return semiring.plus_times(u @ B).new()
+
+    def outer(A):
+        helper(A)
+        return semiring.plus_times(Vector.from_coo([1], [1.0], size=4, like=A) @ A).new()
+
+    found = list(lagpu.step(outer, A))
+    drawing_of = GraphDrawing("A", found)
+    assert {*found[0].matrices} == {"B"}
+    assert all("The graph of A; " in drawing_of.draw(step) for step in found)
 
 
 def test_a_graph_shows_what_a_product_touches(A):
