@@ -8,6 +8,7 @@ import io
 import math
 import os
 import re
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -46,7 +47,7 @@ _ODD_MINUS = re.compile(rb"-(?:[^0-9.]|[0.]+[\neE])")  # SciPy adds -0.0 to 0.0
 # What pyarrow takes for a number: 0x1F, +1 for a real one, and nan(1).
 _ODD_MARKS = (b"x", b"X", b"+")
 _ODD = re.compile(rb"0[xX]|(?<![eE])\+")
-LARGE = 1 << 21  # bytes of a text for which pyarrow is loaded
+LARGE = 1 << 21  # bytes of a text for which pyarrow is loaded; if it is, 1/32 of them are enough
 _SHARE = 1 << 28  # bytes that pyarrow reads at a time
 _LINE = 1 << 17  # bytes of a longest line there, and so of a longest field, as in Python's csv
 _FORTRAN = tuple(  # of the last column, and of the one before it
@@ -244,8 +245,12 @@ def mark_of(text: bytes, start: int = 0) -> str:
 
 def columns(text: bytes, separator: str | None = None) -> Sequence[Array] | Array:
     """Return the columns of `table`, where large by pyarrow, which is faster if it is installed."""
-    found = _columns_of(text, separator or mark_of(text)) if len(text) >= LARGE else None
+    found = _columns_of(text, separator or mark_of(text)) if _is_large(len(text)) else None
     return table(text, separator).T if found is None else found
+
+
+def _is_large(nbytes: int) -> bool:
+    return nbytes >= (LARGE / 32 if "pyarrow" in sys.modules else LARGE)
 
 
 def shares(
@@ -256,7 +261,7 @@ def shares(
 
     Raises `Malformed` for what others must read.
     """
-    if len(data) - start < LARGE:
+    if not _is_large(len(data) - start):
         raise Malformed
     quotes = width > 0 and b'"' in data
     size = len(data) if quotes else _SHARE  # a line end may be in quotes
