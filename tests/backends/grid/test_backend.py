@@ -201,6 +201,17 @@ def test_as_on_cpu_in_pieces_on_devices(name):
     assert plain(PROGRAMS[name](Few("grid:2:sim", 33))) == wanted
 
 
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_parts_of_a_bitmap_matrix_are_converted_on_their_devices(pieces):
+    """A product by rows takes the transpose, whose entries go from device to device."""
+    found = []
+    for place in (f"grid:{pieces}:sim", "cpu"):
+        A = Matrix.from_coo([0, 1], [2, 69], [2, 3], nrows=2, ncols=70, backend=place)
+        u = Vector.from_coo([2, 69], [7, 11], size=70, backend=place)
+        found.append(plain(semiring.plus_times(A @ u).new()))
+    assert found[0] == found[1]
+
+
 def test_the_entries_of_a_new_vector_are_known():
     v = Vector(INT64, 9, backend=backends.get("grid:3:cpu"))
     counts = [v.nvals]
