@@ -23,13 +23,13 @@ from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, as_type, nwords
-from lagpu.backends.gpu.storage.workspaces import ORDER, by_length, lengths_of, row_lengths
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, as_type, nwords
+from lagpu.backends.gpu.storage.workspaces import ORDER, by_length
 from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, take_all
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
-from lagpu.backends.grid.search import by_slots, num_slots, renumbered, slots_of
+from lagpu.backends.grid.search import BY_SLOTS, by_slots, num_slots, own_degrees, slots_of
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
@@ -271,17 +271,20 @@ class GridProgram:
             A = pieces.transpose(A)
         product = s.operation.product
         if self.sends_in_order and product.reads[0] and sums_every_entry(product):
-            found = by_degree(pieces, A)
+            first: Any = A.parts[0]
+            found = first.csc().kept("by degree", functools.partial(by_degree, pieces, A))
             if found is not None:
-                return found
-        (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
+                return cast(Sequence[Handle], found)
+        (_, slots, _, has_tables), tables = self._numbering(A.shape[0])
         if not has_tables:
             return list(A.parts)
-        found, slot_of = [], cast(Any, slots_of(pieces.partition(A.shape[0])).of_vertex)
-        for k, _, place in pieces:
-            with place.device.alone():
-                found.append(MatrixHandle(renumbered(A.parts[k].csc(), slot_of, slots)))
-        return found
+        forms: list[CscMatrix] = [part.csc() for part in cast(Any, A.parts)]
+        made: list[Handle] = []
+        for form, (slot_of, _) in zip(forms, tables, strict=True):
+            with form.device.alone():
+                of = functools.partial(by_slots, form, slot_of, slots)
+                made.append(MatrixHandle(form.kept(BY_SLOTS, of)))
+        return made
 
     def _numbering(self, size: int) -> Numbered:
         """Return the numbering of a size, and its tables on each local piece."""
@@ -345,21 +348,15 @@ class GridSweep(GridProgram):
 def by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
     """Return the parts of a matrix, rows by slots and those of most entries first; None if no use.
 
-    They are kept. A form has `ORDER` in its cache.
+    A form has `ORDER` in its cache.
     """
-    first: Any = A.parts[0]
-    kept: list[Handle] | None = first.csc().kept("by degree", lambda: _by_degree(pieces, A))
-    return kept
-
-
-def _by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
-    by, parts, orders, near = pieces.partition(A.shape[0]), list[Any](A.parts), list[Array](), 0
-    forms = [part.csc() for part in parts]
+    by, orders, near = pieces.partition(A.shape[0]), list[Array](), 0
+    forms: list[CscMatrix] = [part.csc() for part in cast(Any, A.parts)]
     if not all(form.nvals and has_free(form.device, 6 * form.nbytes) for form in forms):
         return None
     slots, of_slot = slots_of(by), np.empty(by.size, np.int32)
     run = BITS << slots.run
-    for (_, p, place), lengths in zip(pieces, _own_lengths(pieces, A, forms), strict=True):
+    for (_, p, place), lengths in zip(pieces, own_degrees(pieces, A, -1), strict=True):
         device = place.device
         with device.alone():
             most = device.limits.cached // (8 * by.pieces)
@@ -373,26 +370,10 @@ def _by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
     made: list[Handle] = []
     for form, order in zip(forms, orders, strict=True):
         with form.device.alone():
-            made.append(MatrixHandle(by_slots(form, of_slot, slots.words * BITS)))
+            given = form, form.device.from_host(of_slot), slots.words * BITS
+            made.append(MatrixHandle(by_slots(*given)))
             made[-1].csc().cache[ORDER] = order
     return made
-
-
-def _own_lengths(pieces: Pieces, A: GridHandle, forms: list[Any]) -> list[Array]:
-    """Return minus the entries of each own row, on the device of each piece."""
-    if A.symmetric:
-        return [alone(form.device, lengths_of, form.device, form.col_ptr, -1) for form in forms]
-    rows = []
-    for form in forms:
-        with form.device.alone():
-            lengths = lengths_of(form.device, row_lengths(form), -1)
-            rows.append((form.device.to_host(lengths),))
-    sums = pieces.own_sums(rows, needed(pieces.layout(A.shape), 0), np.add)
-    none = (np.empty(0, np.int64),)
-    return [
-        alone(form.device, form.device.from_host, *(of or none))
-        for form, of in zip(forms, sums, strict=True)
-    ]
 
 
 def _vectors_of(
