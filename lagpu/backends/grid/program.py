@@ -238,7 +238,7 @@ class GridProgram:
         for program, (k, p, _) in zip(programs, pieces, strict=True):
             own = Tables({size: of[k] for size, of in zip(sizes, tables, strict=True)}, ghosts)
             launches.append(alone(program.device, program.start, p, peers, blocks, own))
-        with heard(*[place.device.stop[1] for place in pieces.places]):
+        with heard(*[device.stop[1] for device in pieces.devices]):
             peers.run(launches)
 
     def _take(self, made: Sequence[Sequence[VectorStore]]) -> None:
@@ -278,25 +278,22 @@ class GridProgram:
         (_, slots, _, has_tables), tables = self._numbering(A.shape[0])
         if not has_tables:
             return list(A.parts)
-        forms: list[CscMatrix] = [part.csc() for part in cast(Any, A.parts)]
-        made: list[Handle] = []
-        for form, (slot_of, _) in zip(forms, tables, strict=True):
-            with form.device.alone():
-                of = functools.partial(by_slots, form, slot_of, slots)
-                made.append(MatrixHandle(form.kept(BY_SLOTS, of)))
-        return made
+        forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
+        return [
+            MatrixHandle(form.kept(BY_SLOTS, functools.partial(by_slots, form, slot_of, slots)))
+            for form, (slot_of, _) in zip(forms, tables, strict=True)
+        ]
 
     def _numbering(self, size: int) -> Numbered:
         """Return the numbering of a size, and its tables on each local piece."""
         by, kept = self._pieces.partition(size), self._pieces.numberings
         if by not in kept:
-            slots, tables = slots_of(by), list[tuple[Array | None, Array | None]]()
-            has_tables = slots.of_vertex is not None
-            for _, _, place in self._pieces:
-                with place.device.alone():
-                    upload: Any = place.device.from_host if has_tables else lambda _: None
-                    tables.append((upload(slots.of_vertex), upload(slots.names)))
-            count = slots.words * BITS if has_tables else by.size
+            slots, devices = slots_of(by), self._pieces.devices
+            both, count = (slots.of_vertex, slots.names), by.size
+            tables: list[Any] = [both] * len(devices)
+            if has_tables := slots.of_vertex is not None:
+                tables = [[alone(d, d.from_host, x) for x in both] for d in devices]
+                count = slots.words * BITS
             kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
         return cast(Numbered, kept[by])
 
@@ -308,9 +305,8 @@ class GridProgram:
         peers: Peers | None = kept.get(_WINDOW)
         if peers is None or peers.nbytes < nbytes * len(pieces.places):
             kept.pop(_WINDOW, None)  # which frees its memory first
-            devices = [place.device for place in pieces.places]
-            windows = pieces.engine.windows(nbytes, devices)
-            peers = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
+            windows = pieces.engine.windows(nbytes, pieces.devices)
+            peers = kept[_WINDOW] = Peers(pieces.devices, [window.own for window in windows])
         return peers
 
 
@@ -345,13 +341,13 @@ class GridSweep(GridProgram):
 
 # ---- Ghosts in the order of degrees: values that most products take are near each other, as by
 # `Ranked` on one GPU. Each piece brings its own values into this order, not all of them.
-def by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
+def by_degree(pieces: Pieces, A: GridHandle) -> list[MatrixHandle] | None:
     """Return the parts of a matrix, rows by slots and those of most entries first; None if no use.
 
     A form has `ORDER` in its cache.
     """
     by, orders, near = pieces.partition(A.shape[0]), list[Array](), 0
-    forms: list[CscMatrix] = [part.csc() for part in cast(Any, A.parts)]
+    forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
     if not all(form.nvals and has_free(form.device, 6 * form.nbytes) for form in forms):
         return None
     slots, of_slot = slots_of(by), np.empty(by.size, np.int32)
@@ -367,12 +363,11 @@ def by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
         near += entries
     if 4 * near < pieces.nvals(A):  # as in `workspaces.ranked`
         return None
-    made: list[Handle] = []
+    made = []
     for form, order in zip(forms, orders, strict=True):
-        with form.device.alone():
-            given = form, form.device.from_host(of_slot), slots.words * BITS
-            made.append(MatrixHandle(by_slots(*given)))
-            made[-1].csc().cache[ORDER] = order
+        table = alone(form.device, form.device.from_host, of_slot)
+        made.append(MatrixHandle(by_slots(form, table, slots.words * BITS)))
+        made[-1].csc().cache[ORDER] = order
     return made
 
 

@@ -22,7 +22,7 @@ from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
-from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, as_type, nwords
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
 from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
@@ -209,7 +209,8 @@ class PieceSpace:
         if isinstance(slots, Slots) and slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
             given = part, device.from_host(slots.of_vertex), slots.words * BITS
-            self._renumbered = part.kept(BY_SLOTS, lambda: by_slots(*given))
+            self._renumbered = part.kept(BY_SLOTS, functools.partial(by_slots, *given))
+            del given  # the table's memory
         predecessors, successors = self.forms(part)
         self._push = workspaces.push_space(successors)
         self._pull = workspaces.pull_space(predecessors, successors)
@@ -392,7 +393,8 @@ class RowsPiece(PieceSpace):
 
 def own_degrees(pieces: Pieces, A: GridHandle, sign: int = 1) -> list[Array]:
     """Return `sign` times the entries of each own row, on the device of each piece."""
-    need, forms = needed(pieces.layout(A.shape), 0), [part.csc() for part in cast(Any, A.parts)]
+    forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
+    need = needed(pieces.layout(A.shape), 0)
     whole = A.symmetric and need.by.whole  # a part's columns are as long as the rows
     found = []
     for form in forms:
@@ -416,12 +418,13 @@ def by_slots(part: CscMatrix, slot_of: Array, slots: int) -> CscMatrix:
     Takahashi 2013, section 3.4).
     """
     device, what, shape = part.device, ("rows of the matrix", ""), (slots, part.shape[1])
-    rows = slot_of[part.row_idx]
-    unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
-    by_rows = transpose(unordered, *what, rows_rise=False)
-    del rows, unordered
-    made = transpose(by_rows, *what)
-    made.csr = by_rows
+    with device.alone():
+        rows = slot_of[part.row_idx]
+        unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
+        by_rows = transpose(unordered, *what, rows_rise=False)
+        del rows, unordered
+        made = transpose(by_rows, *what)
+        made.csr = by_rows
     return made
 
 
@@ -507,13 +510,13 @@ def _why_no_kernels(pieces: Pieces) -> str:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
-    if len({type(place.device) for place in pieces.places}) > 1:
+    if len(set(map(type, pieces.devices))) > 1:
         return "the pieces are on devices of several kinds"
     return ""
 
 
 def _why_no_link(pieces: Pieces) -> str:
-    engine, devices = pieces.engine, [place.device for place in pieces.places]
+    engine, devices = pieces.engine, pieces.devices
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
     with devices[0].alone():
@@ -590,7 +593,7 @@ class _Space:
         self.degrees, walks = list[Array](), []  #: Edges that leave each own vertex, u32.
         for (k, _, place), out in zip(pieces, own_degrees(pieces, A), strict=True):
             with place.device.alone():
-                self.degrees.append(as_type(place.device, out, np.uint32))
+                self.degrees.append(out.astype(np.uint32))
                 if system is None:
                     into = workspaces.lengths_of(place.device, A.parts[k].csc().col_ptr)
                     product = place.device.xp.multiply(into, out, dtype=np.float64)
@@ -598,11 +601,10 @@ class _Space:
         #: How many vertices edges lead to, and their mean edges that leave them, over all edges.
         self.targets = int(engine.sum([space.targets for space in self.of_piece]))
         self.behind = engine.sum(walks) / max(self.nvals, 1) if walks else 0.0
-        devices = [place.device for place in pieces.places]
         nbytes = 8 * slots.window_words(engine.size, kind.value_bytes)
-        self.windows = windows = engine.windows(nbytes, devices)
+        self.windows = windows = engine.windows(nbytes, pieces.devices)
         own, everywhere = [w.own for w in windows], [w.addresses for w in windows]
-        self.peers = Peers(devices, own, everywhere, engine.local[0])
+        self.peers = Peers(pieces.devices, own, everywhere, engine.local[0])
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
@@ -687,8 +689,7 @@ class GridLoop:
                     space.ahead = {id(kind): self._next(space, kind)}
             new.extend(zip(self._written, [left, *map(list, zip(*made, strict=True))], strict=True))
 
-        words = [log.words for log in logs] if logs else ()
-        run = functools.partial(peers.run, launches, words, meanwhile)
+        run = functools.partial(peers.run, launches, [log.words for log in logs], meanwhile)
         # To watch for Ctrl-C takes as long as a short search, which ends soon anyway.
         results = self._heard(run) if space.lasts else run()
         for piece, result in zip(started, results, strict=True):
@@ -706,11 +707,9 @@ class GridLoop:
         The first one of its kind, which prepares the launches, is as any.
         """
         pieces, (f, *outputs) = self._pieces, self._written
-        if f.single is None or not kind.plain or (id(kind),) not in space.of_piece[-1].launches:
+        ready = kind.plain and (id(kind),) in space.of_piece[-1].launches
+        if f.single is None or not ready or [x for x in outputs if x.count != 0]:
             return None
-        for x in outputs:
-            if x.count != 0:
-                return None
         (i, number), started = f.single, space.ahead.pop(id(kind), None)
         started = started or self._next(space, kind)
         owner, at = space.by.located(i)
@@ -754,7 +753,7 @@ class GridLoop:
 
     def _heard(self, run: Callable[[], list[Array]]) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
-        stops = [place.device.stop[1] for place in self._pieces.places]
+        stops = [device.stop[1] for device in self._pieces.devices]
         try:
             with heard(*stops):
                 return run()
