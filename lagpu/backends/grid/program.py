@@ -275,8 +275,8 @@ class GridProgram:
             found = first.csc().kept("by degree", functools.partial(by_degree, pieces, A))
             if found is not None:
                 return cast(Sequence[Handle], found)
-        (_, slots, _, has_tables), tables = self._numbering(A.shape[0])
-        if not has_tables:
+        (_, slots, _), tables = self._numbering(A.shape[0])
+        if tables[0][0] is None:
             return list(A.parts)
         forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
         return [
@@ -285,16 +285,16 @@ class GridProgram:
         ]
 
     def _numbering(self, size: int) -> Numbered:
-        """Return the numbering of a size, and its tables on each local piece."""
+        """Return the numbering of a size, and on each local piece its tables, if it needs some."""
         by, kept = self._pieces.partition(size), self._pieces.numberings
         if by not in kept:
             slots, devices = slots_of(by), self._pieces.devices
             both, count = (slots.of_vertex, slots.names), by.size
             tables: list[Any] = [both] * len(devices)
-            if has_tables := slots.of_vertex is not None:
+            if slots.of_vertex is not None:
                 tables = [[alone(d, d.from_host, x) for x in both] for d in devices]
                 count = slots.words * BITS
-            kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
+            kept[by] = Numbering(by.size, count, slots.run), tables
         return cast(Numbered, kept[by])
 
     def _window(self, nbytes: int) -> Peers:

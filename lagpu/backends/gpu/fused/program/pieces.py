@@ -29,7 +29,6 @@ class Numbering(NamedTuple):
     size: int
     slots: int  #: That the numbers of the indices take.
     run: int  #: ``1 << run`` consecutive words of slots are of one piece.
-    has_tables: bool  #: Whether slots are other numbers than indices.
 
 
 class Tables(NamedTuple):
