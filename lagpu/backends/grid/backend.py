@@ -318,7 +318,7 @@ class _LockedGrid:
             parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
             local = operation._replace(**parts)
         desc = desc._replace(mask=None if desc.mask is None else desc.mask.parts[0])
-        out.take(out.parts, out.shape)  # facts of before do not hold
+        out.take(out.parts)  # facts of before do not hold
         self.pieces.execute(0, statement._replace(out=out.parts[0], desc=desc, operation=local))
 
     def evaluate(self, operation: Operation) -> Any:
@@ -584,12 +584,11 @@ class GridBackend(_LockedGrid):
     def vector_set(self, v: GridHandle, i: int, value: Any) -> None:
         if not self.pieces.unlocked or v.count != 0:
             return super().vector_set(v, i, value)
-        v.take(self.pieces.parts_of, v.shape)
+        v.take(self.pieces.parts_of)
         v.count, v.single = 1, (i, value)
 
     def nvals(self, x: GridHandle) -> int:
-        known = x.count if self.pieces.unlocked else None
-        return super().nvals(x) if known is None else known
+        return super().nvals(x) if x.count is None or not self.pieces.unlocked else x.count
 
     def plan_loop(self, body: ops.Statements, turns: ops.Turns) -> Planned:
         return search_again(self.pieces, body, turns) or super().plan_loop(body, turns)

@@ -343,17 +343,15 @@ class GridHandle:
         "symmetric", "transpose",
     )  # fmt: skip
 
-    def __init__(
-        self, parts: Sequence[Handle] | Callable[[GridHandle], list[Handle]], dtype: DType,
-        shape: tuple[int, ...],
-    ) -> None:  # fmt: skip
+    def __init__(self, parts: Any, dtype: DType, shape: tuple[int, ...]) -> None:
         self.dtype = dtype  #: Type of the values.
+        self.shape = shape  #: The size of each dimension of the whole.
         #: In a job the same in every process: the statement that made the object, and its number
         #: among the objects of that statement.
         self.number = 0
-        self.take(parts, shape)
+        self.take(parts)
 
-    def take(self, parts: Any, shape: tuple[int, ...]) -> None:
+    def take(self, parts: Any) -> None:
         """Have other parts, or what makes those of an object without entries."""
         #: The entries of the whole where that needs no message: of a new object, and of one entry.
         self.count = 0 if callable(parts) else None
@@ -364,7 +362,6 @@ class GridHandle:
         #: The copy on each sub-cluster of one device, by its number, where there was room.
         self.copies: dict[int, Handle] = {}
         self._parts = parts
-        self.shape = shape  #: The size of each dimension of the whole.
 
     @property
     def parts(self) -> list[Handle]:
@@ -378,8 +375,8 @@ class GridHandle:
         return self._parts
 
     def become(self, other: GridHandle) -> None:
-        """Take the parts and the shape of a new handle; facts about the earlier ones go first."""
-        self.take(other._parts if other.count == 0 else other.parts, other.shape)
+        """Take the parts of a new handle, or what makes them."""
+        self.take(other._parts)
 
     @property
     def size(self) -> int:
@@ -400,8 +397,7 @@ def take_all(new: Sequence[tuple[GridHandle, Any]]) -> None:
     """Have each handle take its new parts, all of them even if interrupted."""
     try:
         for x, parts in new:
-            x.take(parts, x.shape)
+            x.take(parts)
     except BaseException:  # an interrupt between two of them
-        for x, parts in new:
-            x.take(parts, x.shape)
+        take_all(new)
         raise

@@ -20,6 +20,7 @@ from lagpu.algebra.tables import binary
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
+from lagpu.backends.gpu.storage.workspaces import lengths_of, row_lengths
 from lagpu.backends.grid import partition
 from lagpu.backends.grid.comm import Arrays, LocalEngine, Messages, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
@@ -136,6 +137,7 @@ class Pieces:
     ) -> None:  # fmt: skip
         self.engine = engine
         self.places = tuple(places)
+        self.devices: list[Any] = [place.device for place in places]
         local = zip(engine.local, self.places, strict=True)
         self._each = [(k, p, place) for k, (p, place) in enumerate(local)]
         self.grid = (engine.size, 1) if grid is None else grid
@@ -484,11 +486,12 @@ def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
     for p, part in enumerate(parts):
         A: CscMatrix = part.csc()
         with A.device.alone():
-            A.device.require(24 * n + _BYTES_IN_CHUNK * min(A.nvals, _CHUNK), "order by degree")
+            A.device.require(56 * n, "order by degree")
             degrees = A.device.xp.zeros(n, np.int64)
-            for _, ends in _entries(A, by.on(A.device), p):
-                for indices in ends:
-                    degrees += A.device.xp.bincount(indices, minlength=n)
+            lengths = [lengths_of(A.device, ptr) for ptr in (row_lengths(A), A.col_ptr)]
+            ends = by.on(A.device).index(p, *map(A.device.xp.arange, A.shape))
+            for indices, of_end in zip(ends, lengths, strict=True):
+                degrees[indices] += of_end
             counts.append(degrees)
     device = parts[0].csc().device
     with device.alone():
@@ -529,14 +532,6 @@ def redistributed(
     return made
 
 
-def _entries(A: CscMatrix, by: Layout, piece: int) -> Iterator[tuple[slice, DeviceArrays]]:
-    """Yield where in a part some of its entries are, and their rows and columns by index."""
-    for begin in range(0, A.nvals, _CHUNK):
-        end = min(begin + _CHUNK, A.nvals)
-        where = A.row_idx[begin:end].astype(np.int64), A.columns(begin, end)
-        yield slice(begin, end), by.index(piece, *where)
-
-
 def _keys(
     A: CscMatrix, before: Layout, after: Layout, piece: int, valued: bool, transposed: bool
 ) -> dict[int, DeviceArrays]:
@@ -547,9 +542,11 @@ def _keys(
         lists = [[none] for _ in range(after.pieces)]
         chunk = min(A.nvals, _CHUNK)
         device.require(_BYTES_PER_ENTRY * A.nvals + _BYTES_IN_CHUNK * chunk, "redistributed")
-        there = after.on(device)
-        for at, indices in _entries(A, before.on(device), piece):
-            indices = indices[::-1] if transposed else indices
+        here, there = before.on(device), after.on(device)
+        for begin in range(0, A.nvals, _CHUNK):
+            at = slice(begin, min(begin + _CHUNK, A.nvals))
+            positions = A.row_idx[at].astype(np.int64), A.columns(at.start, at.stop)
+            indices = here.index(piece, *positions)[:: -1 if transposed else 1]
             owner, (i, j) = there.owner(*indices), there.position(*indices)
             arrays = [j << 32 | i]
             if valued:
@@ -595,8 +592,7 @@ def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) ->
             )
         return asked
     needed = _ENTRY * pieces.nvals(A) + _VERTEX * A.shape[0]
-    devices = [place.device for place in pieces.places]
-    on_host = any(device is None or device.name == "sim" for device in devices)
+    on_host = any(device is None or device.name == "sim" for device in pieces.devices)
     # hosts may have more processes and fewer
     most = max(pieces.engine.gather_objects([pieces.engine.beside] * here))
     beside = here * most if on_host else 1
@@ -624,7 +620,7 @@ class GridClusters:
 
     @property
     def apart(self) -> bool:
-        devices = [place.device for place in self._pieces.places]
+        devices = self._pieces.devices
         own = None not in devices and len({id(device) for device in devices}) == len(devices)
         return own and len(self.backends) > 1
 

@@ -23,13 +23,13 @@ from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, as_type, nwords
-from lagpu.backends.gpu.storage.workspaces import ORDER, by_length, lengths_of, row_lengths
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, as_type, nwords
+from lagpu.backends.gpu.storage.workspaces import ORDER, by_length
 from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
+from lagpu.backends.grid.partition import BITS, GridHandle, Partition, take_all
 from lagpu.backends.grid.pieces import Pieces, may_gather, on_one_device
-from lagpu.backends.grid.search import by_slots, num_slots, renumbered, slots_of
+from lagpu.backends.grid.search import BY_SLOTS, by_slots, num_slots, own_degrees, slots_of
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
@@ -238,7 +238,7 @@ class GridProgram:
         for program, (k, p, _) in zip(programs, pieces, strict=True):
             own = Tables({size: of[k] for size, of in zip(sizes, tables, strict=True)}, ghosts)
             launches.append(alone(program.device, program.start, p, peers, blocks, own))
-        with heard(*[place.device.stop[1] for place in pieces.places]):
+        with heard(*[device.stop[1] for device in pieces.devices]):
             peers.run(launches)
 
     def _take(self, made: Sequence[Sequence[VectorStore]]) -> None:
@@ -271,30 +271,30 @@ class GridProgram:
             A = pieces.transpose(A)
         product = s.operation.product
         if self.sends_in_order and product.reads[0] and sums_every_entry(product):
-            found = by_degree(pieces, A)
+            first: Any = A.parts[0]
+            found = first.csc().kept("by degree", functools.partial(by_degree, pieces, A))
             if found is not None:
-                return found
-        (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
-        if not has_tables:
+                return cast(Sequence[Handle], found)
+        (_, slots, _), tables = self._numbering(A.shape[0])
+        if tables[0][0] is None:
             return list(A.parts)
-        found, slot_of = [], cast(Any, slots_of(pieces.partition(A.shape[0])).of_vertex)
-        for k, _, place in pieces:
-            with place.device.alone():
-                found.append(MatrixHandle(renumbered(A.parts[k].csc(), slot_of, slots)))
-        return found
+        forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
+        return [
+            MatrixHandle(form.kept(BY_SLOTS, functools.partial(by_slots, form, slot_of, slots)))
+            for form, (slot_of, _) in zip(forms, tables, strict=True)
+        ]
 
     def _numbering(self, size: int) -> Numbered:
-        """Return the numbering of a size, and its tables on each local piece."""
+        """Return the numbering of a size, and on each local piece its tables, if it needs some."""
         by, kept = self._pieces.partition(size), self._pieces.numberings
         if by not in kept:
-            slots, tables = slots_of(by), list[tuple[Array | None, Array | None]]()
-            has_tables = slots.of_vertex is not None
-            for _, _, place in self._pieces:
-                with place.device.alone():
-                    upload: Any = place.device.from_host if has_tables else lambda _: None
-                    tables.append((upload(slots.of_vertex), upload(slots.names)))
-            count = slots.words * BITS if has_tables else by.size
-            kept[by] = Numbering(by.size, count, slots.run, has_tables), tables
+            slots, devices = slots_of(by), self._pieces.devices
+            both, count = (slots.of_vertex, slots.names), by.size
+            tables: list[Any] = [both] * len(devices)
+            if slots.of_vertex is not None:
+                tables = [[alone(d, d.from_host, x) for x in both] for d in devices]
+                count = slots.words * BITS
+            kept[by] = Numbering(by.size, count, slots.run), tables
         return cast(Numbered, kept[by])
 
     def _window(self, nbytes: int) -> Peers:
@@ -305,9 +305,8 @@ class GridProgram:
         peers: Peers | None = kept.get(_WINDOW)
         if peers is None or peers.nbytes < nbytes * len(pieces.places):
             kept.pop(_WINDOW, None)  # which frees its memory first
-            devices = [place.device for place in pieces.places]
-            windows = pieces.engine.windows(nbytes, devices)
-            peers = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
+            windows = pieces.engine.windows(nbytes, pieces.devices)
+            peers = kept[_WINDOW] = Peers(pieces.devices, [window.own for window in windows])
         return peers
 
 
@@ -342,24 +341,18 @@ class GridSweep(GridProgram):
 
 # ---- Ghosts in the order of degrees: values that most products take are near each other, as by
 # `Ranked` on one GPU. Each piece brings its own values into this order, not all of them.
-def by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
+def by_degree(pieces: Pieces, A: GridHandle) -> list[MatrixHandle] | None:
     """Return the parts of a matrix, rows by slots and those of most entries first; None if no use.
 
-    They are kept. A form has `ORDER` in its cache.
+    A form has `ORDER` in its cache.
     """
-    first: Any = A.parts[0]
-    kept: list[Handle] | None = first.csc().kept("by degree", lambda: _by_degree(pieces, A))
-    return kept
-
-
-def _by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
-    by, parts, orders, near = pieces.partition(A.shape[0]), list[Any](A.parts), list[Array](), 0
-    forms = [part.csc() for part in parts]
+    by, orders, near = pieces.partition(A.shape[0]), list[Array](), 0
+    forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
     if not all(form.nvals and has_free(form.device, 6 * form.nbytes) for form in forms):
         return None
     slots, of_slot = slots_of(by), np.empty(by.size, np.int32)
     run = BITS << slots.run
-    for (_, p, place), lengths in zip(pieces, _own_lengths(pieces, A, forms), strict=True):
+    for (_, p, place), lengths in zip(pieces, own_degrees(pieces, A, -1), strict=True):
         device = place.device
         with device.alone():
             most = device.limits.cached // (8 * by.pieces)
@@ -370,29 +363,12 @@ def _by_degree(pieces: Pieces, A: GridHandle) -> list[Handle] | None:
         near += entries
     if 4 * near < pieces.nvals(A):  # as in `workspaces.ranked`
         return None
-    made: list[Handle] = []
+    made = []
     for form, order in zip(forms, orders, strict=True):
-        with form.device.alone():
-            made.append(MatrixHandle(by_slots(form, of_slot, slots.words * BITS)))
-            made[-1].csc().cache[ORDER] = order
+        table = alone(form.device, form.device.from_host, of_slot)
+        made.append(MatrixHandle(by_slots(form, table, slots.words * BITS)))
+        made[-1].csc().cache[ORDER] = order
     return made
-
-
-def _own_lengths(pieces: Pieces, A: GridHandle, forms: list[Any]) -> list[Array]:
-    """Return minus the entries of each own row, on the device of each piece."""
-    if A.symmetric:
-        return [alone(form.device, lengths_of, form.device, form.col_ptr, -1) for form in forms]
-    rows = []
-    for form in forms:
-        with form.device.alone():
-            lengths = lengths_of(form.device, row_lengths(form), -1)
-            rows.append((form.device.to_host(lengths),))
-    sums = pieces.own_sums(rows, needed(pieces.layout(A.shape), 0), np.add)
-    none = (np.empty(0, np.int64),)
-    return [
-        alone(form.device, form.device.from_host, *(of or none))
-        for form, of in zip(forms, sums, strict=True)
-    ]
 
 
 def _vectors_of(

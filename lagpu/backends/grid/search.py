@@ -24,6 +24,7 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.grid import systems
+from lagpu.backends.grid.comm import alone
 from lagpu.backends.grid.partition import BITS, GridHandle, Partition, needed, take_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import LoopRow, Phase, Sent
@@ -31,6 +32,7 @@ from lagpu.host.interrupt import heard
 from lagpu.operations import Planned, Product, RecordedBody, Rejection, Statements, Sweep, Turns
 
 Array = Any
+BY_SLOTS = "by slots"  # the place of such a part in the other one's cache
 _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
@@ -202,19 +204,16 @@ class PieceSpace:
     def __init__(self, k: int, part: CscMatrix, slots: Slots | RowSlots, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
         self._k, self._slots = k, slots
-        self._device, self._of_row = device, own
         self._renumbered: CscMatrix | None = None
         self.names = None
         if isinstance(slots, Slots) and slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
+            given = part, device.from_host(slots.of_vertex), slots.words * BITS
+            self._renumbered = part.kept(BY_SLOTS, functools.partial(by_slots, *given))
+            del given  # the table's memory
         predecessors, successors = self.forms(part)
         self._push = workspaces.push_space(successors)
         self._pull = workspaces.pull_space(predecessors, successors)
-        #: Edges that leave each own vertex, to any piece, u32, and the two buffers of all slots'
-        #: words in the own window; the `_Space` sets them.
-        self.degrees: Array = None
-        self.words: tuple[Array, Array] = (None, None)
         self.targets = self._pull.targets  #: How many own vertices edges lead to.
         #: Own vertices after these have no predecessors, so no search finds them.
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
@@ -299,7 +298,7 @@ class PieceSpace:
         sums, iso = kind.sums, kind.iso
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
-        own, name = self._own_arguments(space, kind, macros)
+        own, name = self._own_arguments(space, part, kind, macros)
         own |= search_grid.unused_outputs(len(body.assignments)) | space.peers.fixed(self._k)
         each = [*_EACH[: None if kind.system is None else -4], *outputs, "epoch", "patience"]
         if name == "peers":
@@ -307,7 +306,7 @@ class PieceSpace:
             same = kept is body.product.result and monoid.is_exact(kept)
             macros["ADDS"] = str(int(sums and (same or body.counts)))
             looks = sums and space.degree > planner.LONG_SEARCH_DEGREE
-            ranks = workspaces.Ranked(None, None, None)
+            ranks = workspaces.NO_RANKS
             if looks and body.counts:  # a pull adds up by a table
                 ranks = workspaces.ranked(predecessors, successors, search_grid.COUNT_BYTES)
                 macros |= {} if ranks.idx is None else {"RANKS": "1"}
@@ -324,7 +323,7 @@ class PieceSpace:
             **form_arguments("out", successors, iso),
             **form_arguments("in", predecessors, iso),
             a_iso=False if iso else part.number, hint=None if unhinted else self._pull.hint,
-            empty=self._pull.empty, degrees=self.degrees, names=self.names,
+            empty=self._pull.empty, degrees=space.degrees[self._k], names=self.names,
             shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
             found_words=self._found, vertex=push.vertex, start=push.start, degree=push.degree,
             chunks=push.chunks, counters=self._counters, barrier=push.barrier, run=slots.run,
@@ -332,15 +331,16 @@ class PieceSpace:
         )  # fmt: skip
 
     def _own_arguments(
-        self, space: _Space, kind: Kind, macros: dict[str, str]
+        self, space: _Space, part: CscMatrix, kind: Kind, macros: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
         """Add the macros of a kernel; return the arguments that it alone has, and its name."""
         macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
         slots, alpha = cast(Slots, self._slots), space.alpha(kind)
+        words = slots.buffers(space.windows[self._k].own, space.peers.count)
         return {
             "num_targets": int(space.targets), "alpha": alpha, "beta": beta_of(kind.sums),
-            "gamma": gamma_of(alpha, space.degree, space.behind), "words_a": self.words[0],
-            "words_b": self.words[1], "words": slots.words,
+            "gamma": gamma_of(alpha, space.degree, space.behind), "words_a": words[0],
+            "words_b": words[1], "words": slots.words,
         }, "peers"  # fmt: skip
 
 
@@ -370,16 +370,16 @@ class RowsPiece(PieceSpace):
     """
 
     def _own_arguments(
-        self, space: _Space, kind: Kind, macros: dict[str, str]
+        self, space: _Space, part: CscMatrix, kind: Kind, macros: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
-        xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
+        xp, slots, own = part.device.xp, cast(RowSlots, self._slots), space.own[self._k]
         system, (alpha, beta) = cast(systems.System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
         macros |= {"PEER_ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
         shorter = 0 if system.messages == "bitmap" else slots.own
         return {
-            "targets": self._of_row, "rule": constant(_RULES[system.rule]),
+            "targets": part.shape[1], "rule": constant(_RULES[system.rule]),
             "share": int(system.share == "yes"),
             "most": 2**63 if _long(system) else shorter,
             "pulls_words": int(system.messages == "direction"),
@@ -391,28 +391,40 @@ class RowsPiece(PieceSpace):
         }, "rows"  # fmt: skip
 
 
-def _lengths(form: CscMatrix) -> Array:
-    return form.device.xp.diff(form.col_ptr).astype(np.uint32)
+def own_degrees(pieces: Pieces, A: GridHandle, sign: int = 1) -> list[Array]:
+    """Return `sign` times the entries of each own row, on the device of each piece."""
+    forms: list[CscMatrix] = [alone(x.device, x.csc) for x in cast(Any, A.parts)]
+    need = needed(pieces.layout(A.shape), 0)
+    whole = A.symmetric and need.by.whole  # a part's columns are as long as the rows
+    found = []
+    for form in forms:
+        with form.device.alone():
+            rows = form if whole else form.csr
+            ptr = rows.col_ptr if rows else workspaces.row_lengths(form)
+            lengths = workspaces.lengths_of(form.device, ptr, sign)
+            found.append(lengths if whole else (form.device.to_host(lengths),))
+    if whole:
+        return found
+    sums = pieces.own_sums(found, need, np.add)  # each piece has some of the entries of a row
+    none = (np.empty(0, np.int64),)
+    each = zip(forms, sums, strict=True)
+    return [alone(form.device, form.device.from_host, *(of or none)) for form, of in each]
 
 
-def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def by_slots(part: CscMatrix, slot_of: Array, slots: int) -> CscMatrix:
     """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
 
-    It is kept. In the order of degrees a pull looks at the predecessors of most edges first
-    (Hiragushi and Takahashi 2013, section 3.4).
+    In the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
+    Takahashi 2013, section 3.4).
     """
-    return part.kept("by slots", lambda: by_slots(part, slot_of, slots))
-
-
-def by_slots(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
-    device, what = part.device, ("rows of the matrix", "")
-    rows = device.from_host(slot_of)[part.row_idx]
-    shape = slots, part.shape[1]
-    unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
-    by_rows = transpose(unordered, *what, rows_rise=False)
-    del rows, unordered
-    made = transpose(by_rows, *what)
-    made.csr = by_rows
+    device, what, shape = part.device, ("rows of the matrix", ""), (slots, part.shape[1])
+    with device.alone():
+        rows = slot_of[part.row_idx]
+        unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
+        by_rows = transpose(unordered, *what, rows_rise=False)
+        del rows, unordered
+        made = transpose(by_rows, *what)
+        made.csr = by_rows
     return made
 
 
@@ -498,13 +510,13 @@ def _why_no_kernels(pieces: Pieces) -> str:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
-    if len({type(place.device) for place in pieces.places}) > 1:
+    if len(set(map(type, pieces.devices))) > 1:
         return "the pieces are on devices of several kinds"
     return ""
 
 
 def _why_no_link(pieces: Pieces) -> str:
-    engine, devices = pieces.engine, [place.device for place in pieces.places]
+    engine, devices = pieces.engine, pieces.devices
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
     with devices[0].alone():
@@ -568,45 +580,31 @@ class _Space:
             slots_of(by) if system is None else row_slots(by, pieces.grid, _long(system))
         )
         make = PieceSpace if system is None else RowsPiece
-        whole = self.symmetric and system is None  # a part's columns are as long as the rows
         self.of_piece: list[PieceSpace] = []
-        into, rows = [], []
         for k, p, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
                 space = make(k, part, slots, self.degree)
                 self.of_piece.append(space)
-                into.append(_lengths(part))
-                if not whole:  # by vertex, not by slot
-                    lengths = place.device.to_host(_lengths(space.forms(part)[1]))
-                    of_vertex = getattr(slots, "of_vertex", None)
-                    rows.append((lengths if of_vertex is None else lengths[of_vertex],))
                 if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
         self._parts = [weakref.ref(part.csc()) for part in A.parts[1:]]
-        if not whole:  # each piece has some of the edges that leave a vertex
-            sums = pieces.own_sums(rows, needed(layout, 0), np.add)
-        walks = []
-        for k, _, place in pieces:
+        self.degrees, walks = list[Array](), []  #: Edges that leave each own vertex, u32.
+        for (k, _, place), out in zip(pieces, own_degrees(pieces, A), strict=True):
             with place.device.alone():
-                out, xp = into[k], place.device.xp
-                if not whole:
-                    out = place.device.from_host(sums[k][0] if sums[k] else np.empty(0, np.uint32))
-                self.of_piece[k].degrees = out
+                self.degrees.append(out.astype(np.uint32))
                 if system is None:
-                    walks.append(float(xp.multiply(into[k], out, dtype=np.float64).sum()))
+                    into = workspaces.lengths_of(place.device, A.parts[k].csc().col_ptr)
+                    product = place.device.xp.multiply(into, out, dtype=np.float64)
+                    walks.append(float(product.sum()))
         #: How many vertices edges lead to, and their mean edges that leave them, over all edges.
         self.targets = int(engine.sum([space.targets for space in self.of_piece]))
         self.behind = engine.sum(walks) / max(self.nvals, 1) if walks else 0.0
-        devices = [place.device for place in pieces.places]
         nbytes = 8 * slots.window_words(engine.size, kind.value_bytes)
-        self._windows = windows = engine.windows(nbytes, devices)
-        if isinstance(slots, Slots):
-            for space, window in zip(self.of_piece, windows, strict=True):
-                space.words = slots.buffers(window.own, engine.size)
+        self.windows = windows = engine.windows(nbytes, pieces.devices)
         own, everywhere = [w.own for w in windows], [w.addresses for w in windows]
-        self.peers = Peers(devices, own, everywhere, engine.local[0])
+        self.peers = Peers(pieces.devices, own, everywhere, engine.local[0])
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
@@ -691,8 +689,7 @@ class GridLoop:
                     space.ahead = {id(kind): self._next(space, kind)}
             new.extend(zip(self._written, [left, *map(list, zip(*made, strict=True))], strict=True))
 
-        words = [log.words for log in logs] if logs else ()
-        run = functools.partial(peers.run, launches, words, meanwhile)
+        run = functools.partial(peers.run, launches, [log.words for log in logs], meanwhile)
         # To watch for Ctrl-C takes as long as a short search, which ends soon anyway.
         results = self._heard(run) if space.lasts else run()
         for piece, result in zip(started, results, strict=True):
@@ -710,11 +707,9 @@ class GridLoop:
         The first one of its kind, which prepares the launches, is as any.
         """
         pieces, (f, *outputs) = self._pieces, self._written
-        if f.single is None or not kind.plain or (id(kind),) not in space.of_piece[-1].launches:
+        ready = kind.plain and (id(kind),) in space.of_piece[-1].launches
+        if f.single is None or not ready or [x for x in outputs if x.count != 0]:
             return None
-        for x in outputs:
-            if x.count != 0:
-                return None
         (i, number), started = f.single, space.ahead.pop(id(kind), None)
         started = started or self._next(space, kind)
         owner, at = space.by.located(i)
@@ -758,7 +753,7 @@ class GridLoop:
 
     def _heard(self, run: Callable[[], list[Array]]) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
-        stops = [place.device.stop[1] for place in self._pieces.places]
+        stops = [device.stop[1] for device in self._pieces.devices]
         try:
             with heard(*stops):
                 return run()

@@ -81,15 +81,13 @@ class Peers:
             self.clear()
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
-        self.ready, first, found, verdict = False, self._devices[0], [], 0
+        self.ready, first = False, self._devices[0]
         try:
             first.run_together(launches)
             if meanwhile is not None:
                 meanwhile()
-            for k in range(len(self._devices)):
-                found.append(self._reported(k, results))
-                verdict = verdict or found[k][_VERDICT]
-            if verdict:
+            found = [self._reported(k, results) for k in range(len(self._devices))]
+            if any(report[_VERDICT] for report in found):
                 self._fail(found)
         except BaseException as error:
             self._wait()  # which their patience bounds

@@ -22,14 +22,7 @@ from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    NO_RANKS,
-    ORDER,
-    heads_of,
-    index_types,
-    push_space,
-    ranked,
-)  # fmt: skip
+from lagpu.backends.gpu.storage.workspaces import ORDER, heads_of, index_types, push_space, ranked
 from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, Statements, operands_of
@@ -247,19 +240,17 @@ def whole_sums(
     notes the shared memory for values by rank.
     """
     heads: Any = None if form is None else heads_of(form)
-    ranks, sizes = NO_RANKS, [np.int64(0)] * 3
+    sizes, idx, rank, room, near = [np.int64(0)] * 3, None, None, None, 0
     if form is not None and heads is not None:
-        ranks = NO_RANKS if ORDER in form.cache else ranked(form, rows, u.numpy.itemsize)
-        ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
+        rank, idx, words = ranked(form, rows, u.numpy.itemsize)
+        idx = form.row_idx if idx is None else idx
+        room = None if words is None else words.view(u.numpy)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
-    room = None if ranks.words is None else ranks.words.view(u.numpy)
-    near = 0
-    heavy_first = form is not None and (room is not None or ORDER in form.cache)
-    if form is not None and heads is not None and heavy_first and not heads.are_short:
-        near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
-        run.shared = max(run.shared, near * u.numpy.itemsize)
+        if (words is not None or ORDER in form.cache) and not heads.are_short:
+            near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
+            run.shared = max(run.shared, near * u.numpy.itemsize)
     heads = heads or (None, None, None, None, np.False_)
-    return (*heads, *sizes, parts, ranks.idx, ranks.rank, room, np.uint32(near))
+    return (*heads, *sizes, parts, idx, rank, room, np.uint32(near))
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:

@@ -350,15 +350,16 @@ def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
 def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     device, xp, n, idx = form.device, form.device.xp, form.shape[0], form.row_idx
-    if not form.nvals or not has_free(device, 8 * (int(idx.nbytes) + each * n)):
+    room = 8 * (int(idx.nbytes) + each * n)
+    if ORDER in form.cache or not form.nvals or not has_free(device, room):
         return NO_RANKS
     lengths = lengths_of(device, row_lengths(form) if rows is None else rows.col_ptr, -1)
     _, rank, heavy, entries = by_length(device, lengths, device.limits.cached // each)
     if 4 * entries < form.nvals:  # those whose words fit L1 (docs/design/bitmap.md)
         return NO_RANKS
-    room = xp.empty((n * each + 3) // 4, np.uint32)
     form.cache["heaviest"] = heavy
-    return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), room)
+    words = xp.empty((n * each + 3) // 4, np.uint32)
+    return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), words)
 
 
 def by_length(device: Device, lengths: Array, most: int) -> tuple[Array, Array, Array, int]:

@@ -29,7 +29,6 @@ class Numbering(NamedTuple):
     size: int
     slots: int  #: That the numbers of the indices take.
     run: int  #: ``1 << run`` consecutive words of slots are of one piece.
-    has_tables: bool  #: Whether slots are other numbers than indices.
 
 
 class Tables(NamedTuple):
@@ -166,7 +165,9 @@ class PieceOperands(emit.Operands):
         order = "(const i32*)nullptr"
         if A is not None:
             place = params.place(A)
-            order = params.made(["const i32*"], lambda run: [_order_of(run.handles[place])])[0]
+            (order,) = params.made(
+                ["const i32*"], lambda run: [run.handles[place].csc().cache.get(ORDER)]
+            )
         if with_values:
             values = params.size(self._ghost(u.dtype.numpy.itemsize * self._numberings[size].slots))
             read = f"all.in_own<const {kind}>({values})"
@@ -193,10 +194,6 @@ class PieceOperands(emit.Operands):
             made = self.params.made(["const i32*"] * 2, lambda run: run.tables.of_size[size])
             self.before.append(f"const Slots {name}{{piece, {run}, {', '.join(made)}}};")
         return name
-
-
-def _order_of(A: Any) -> Array | None:
-    return A.csc().cache.get(ORDER)
 
 
 class PieceProgram(GeneratedLoop):
