@@ -341,7 +341,7 @@ class Folded(NamedTuple):
     vertices: Array  # of `A`, (k,)
     mass: Array  # for each vertex, how many are folded into it, itself included
     known: Array  # what the searches of `A` do not give each vertex, pairs counted both ways
-    reachable: Array  # the vertices of each vertex' component
+    reachable: Array  # the vertices of each vertex's component
 
 
 def fold_branches(A: Matrix) -> Folded:
@@ -560,10 +560,10 @@ def betweenness_estimate(
 
     Notes
     -----
-    Each of the m sources, drawn from N, contributes an x to a vertex; the vertex itself counts as a
-    source only with endpoints. Centrality is a multiple of the mean x, the standard error the same
-    multiple of ``sqrt((1 - m/N) s**2 / m)``, where ``s**2 = sum((x - mean)**2) / (m - 1)`` is an
-    unbiased estimate of the variance over all choices. Contributions are skewed, so an interval
+    Each of m = `k` sources, drawn from N, contributes an x to a vertex; the vertex itself counts as
+    a source only with endpoints. Centrality is a multiple of the mean x, the standard error the
+    same multiple of ``sqrt((1 - m/N) s**2 / m)``, where ``s**2 = sum((x - mean)**2) / (m - 1)`` is
+    an unbiased estimate of the variance over all choices. Contributions are skewed, so an interval
     from this error is rough if k is small.
     Source: Brandes and Pich 2007; Cochran 1977, chapter 2 (sampling without replacement).
 
@@ -732,7 +732,7 @@ def _shares(delta: Vector, paths: Vector, targets: list[int] | None) -> Vector:
 
 
 def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:
-    """Return a matrix with the value of each vertex in the vertex' column, in the level's row."""
+    """Return a matrix with the value of each vertex in the vertex's column, in the level's row."""
     # A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
     rows, full = (x.ewise_union(zeros, binary.first, 0, 0).new() for x in (levels, values))
     return Matrix.from_csc(each, rows, full, nrows=each.size, like=each)

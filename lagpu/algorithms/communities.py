@@ -20,7 +20,7 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 
 __all__ = ["contraction", "label_propagation", "louvain", "modularity"]
 
-_ROUNDED = 1e-9  # of a vertex' weight: a gain that may be due to rounding
+_ROUNDED = 1e-9  # of a vertex's weight: a gain that may be due to rounding
 
 
 def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Vector]:
@@ -70,7 +70,7 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
 
 
 def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
-    """Return the place of each vertex' label in their order, and the labels in order."""
+    """Return the place of each vertex's label in their order, and the labels in order."""
     if not isinstance(labels, Vector) or labels.dtype.is_float or labels.dtype.is_bool:
         raise DomainMismatch(f"{what}: labels is not a Vector of integers.")
     if labels.size != A.nrows:

@@ -175,7 +175,7 @@ def overall_reciprocity(A: Matrix) -> float:
 
     Notes
     -----
-    The number of entries of `both` divided by that of `A`, in work O(m).
+    The edges whose reverse is an edge too, over all edges, in work O(m).
 
     Examples
     --------
@@ -209,7 +209,7 @@ def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False
     Returns
     -------
     Matrix, (n, n), FP64
-        D has the sums of the rows of `A` on its diagonal.
+        D - A, or scaled; D has the sums of the rows of `A` on its diagonal.
 
     Raises
     ------

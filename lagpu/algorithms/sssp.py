@@ -597,7 +597,7 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
     Returns
     -------
     bool
-        True for a vertex and itself.
+        Whether there is one; a vertex has a path to itself.
 
     Examples
     --------

@@ -390,8 +390,8 @@ def use_grid(
     Returns
     -------
     context manager
-        It gives the grid, which `get` names ``"grid:2x3-degree:cpu"``, ``"grid:2:gpu:3,1"`` and so
-        on.
+        It gives the grid, as `get` gives it by a name such as ``"grid:2x3-degree:cpu"`` or
+        ``"grid:2:gpu:3,1"``.
 
     Raises
     ------

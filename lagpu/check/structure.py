@@ -65,7 +65,7 @@ def _strong(edges: Slices, label: Array) -> Array:
     doubtful = ~_both_ways(within, distinct(label))
     if not doubtful.any():
         return _united(crossing, label)
-    # Whether this vertex' label is wrong or not, some vertex of its component has a wrong one.
+    # Whether this vertex's label is wrong or not, some vertex of its component has a wrong one.
     component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
     return np.where(component, np.argmax(component), label)
 
@@ -225,8 +225,9 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     In a directed graph edges in and out count; `members`, (n,), has an entry for each member,
     none of them False; `k` is the least degree within the core.
 
-    `K_CORE_RULES` suffice: by 1 the members lie in the core. By 2 they are the whole core: no
-    vertex of the core has degree below k while the others are there.
+    Each member has at least k neighbours among the members, so these lie in the core. To peel
+    vertices of degree below k leaves only members, so they are the whole core: no vertex of it has
+    degree below k while the others are there.
     """
     proof = Proof("check_k_core", K_CORE_RULES, A)
     member = proof.members(members)
@@ -286,8 +287,8 @@ TRIANGLE_RULES = (
 def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
     """Prove that numbers are the triangles of each vertex, or raise.
 
-    `A` is symmetric, else this and the following checkers raise `InvalidValue`; self-loops do not
-    count. `triangles`, (n,), has the number of each vertex.
+    `A` is symmetric, else `InvalidValue` is raised; self-loops do not count. `triangles`, (n,),
+    has the number of each vertex.
     """
     proof = Proof("check_triangles", TRIANGLE_RULES, A)
     count, _ = _counted(proof)

@@ -574,7 +574,7 @@ class Collection(Arithmetic):
         return call._written_in(None, ("select(", self, ", ", x, ")"))
 
     def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Call:
-        """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none.
+        """Return the sum of all values over a monoid, empty if there are none.
 
         Parameters
         ----------

@@ -286,7 +286,7 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph of degree 4 with a chain of random length in place of an edge.
 
-    As a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of levels
+    Like a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of levels
     where chains are long.
 
     Parameters

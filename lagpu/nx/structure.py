@@ -28,7 +28,7 @@ _SIMPLE = ("directed", "multigraph")
 
 
 def _labels(G: Graph) -> Array:
-    """Return the least vertex of each vertex' component, (n,)."""
+    """Return the least vertex of each vertex's component, (n,)."""
     return algorithms.connected_components(G.matrix()).to_dense()
 
 

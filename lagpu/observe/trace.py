@@ -70,8 +70,8 @@ class Row:
     mode : str
         ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
     phases : tuple of Phase
-        Of a product on a grid its phases, of a level of a search of pieces the pieces, each with
-        what it sent (docs/design/grid.md).
+        The phases of a product on a grid; of one level of a search, the pieces, each with what it
+        sent (docs/design/grid.md).
     """
 
     level: int | None
@@ -785,7 +785,8 @@ def ranges() -> AbstractContextManager[None]:
     Returns
     -------
     context manager
-        For the thread that enters it. Of ranges and a trace, the inner one has the statements.
+        It marks the statements of the thread that enters it. Of ranges and a trace, the inner one
+        has the statements.
 
     Examples
     --------

@@ -27,8 +27,8 @@ from lagpu.host.ordered import Graph, level_ends, ordered
 Array = np.ndarray[Any, Any]
 #: Why any other loop runs statement by statement.
 BY_ITSELF = ops.Rejection("this backend runs each statement by itself")
-#: Iterations, and vertices and entries for each further one, before a loop counts as long: what the
-#: iterations have cost by then is about what the rest costs as one call.
+#: Iterations before a loop counts as long, or one for each so many vertices and entries if these
+#: are more: they have cost then about what the rest costs as one call.
 LEAST, PER_ITERATION = 16, 1 << 13
 SMALL = 1 << 11  #: Vertices and entries of the smallest matrix that is worth a call.
 _LARGE = 1 << 20  # vertices and entries from which free memory is read
@@ -398,7 +398,7 @@ def _selects(f: Box, u: Box, s: ops.Statement) -> bool | None:
 
 
 def _labels(graph: Graph) -> Array:
-    """Return the least vertex of each vertex' component, (n,), of a symmetric graph."""
+    """Return the least vertex of each vertex's component, (n,), of a symmetric graph."""
     # Most vertices are often in that of the vertex of most edges, which a search finds sooner.
     from scipy.sparse import csgraph
 

@@ -497,9 +497,9 @@ def legend(drawn: str | None = None) -> str:
     if drawn is None or f'fill="{look.GREY}">' in drawn:
         canvas = SvgCanvas()
         canvas.words((2, 12), "name", 14, look.GREY, "left")
-        canvas.words((46, 12), "not in use yet", 14, align="left")
+        canvas.words((46, 12), "not in use now", 14, align="left")
         canvas.grow_to(160, 24)
-        made.append(canvas.svg("grey name: not in use yet"))
+        made.append(canvas.svg("grey name: not in use now"))
     if drawn is None:
         canvas = SvgCanvas()
         unnamed = "s, t, T: no name in the code; (2), (old): another object of that name"

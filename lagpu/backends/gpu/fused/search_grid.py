@@ -350,7 +350,7 @@ class GridSearch(KernelLoop):
         return functools.partial(prepared.run_with, given), settle
 
     def _forms(self) -> tuple[CscMatrix | None, CscMatrix | None]:
-        """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
+        """Return (successors, predecessors): the columns of each are a vertex's neighbours."""
         A, along = self._body.A, self._body.product.transpose
         other = None if self._rule is not None and self._rule.one_way else csr_of(A)
         return (other, A) if along else (A, other)

@@ -244,7 +244,7 @@ class BitParallelSearch(ManySources):
         stores = [a.target.store for a in body.assignments]
         counts = [x.entries.known if isinstance(x, BitmapMatrix) else x.nvals for x in stores]
         self.keeps_log = all(count == 0 for count in counts)
-        # The columns of the first are a vertex' predecessors, of the second its successors.
+        # The columns of the first are a vertex's predecessors, of the second its successors.
         self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
         self._word, self._groups = words_of(self._k)
         most = self._n if times is None else min(self._n, times)  # how many bits a depth may need
