@@ -1,6 +1,6 @@
 """Every error that lagpu raises; each also derives from the nearest built-in exception.
 
-A message reads ``operation: fact != fact. What to do.``
+A message has the form ``operation: fact != fact. What to do.``
 """
 
 import re
@@ -123,7 +123,7 @@ class FileMissing(LagpuError, FileNotFoundError):
 
 
 class ProcessFailed(LagpuError, RuntimeError):
-    """Another process of a grid failed, ended, or runs another statement or with other values.
+    """Another process of a grid failed, ended, or runs another statement or other values.
 
     After a difference in what they give to one statement, objects are as before it, and a program
     that catches the error everywhere goes on; processes at different statements stay apart.

@@ -811,7 +811,7 @@ def _cost(row, said):
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
-        yield f"`last_loop` on `sim`, on the small graph: *{how}*.\n"
+        yield f"How its loop runs on `sim`, on the small graph: *{how}*.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())

@@ -241,7 +241,7 @@ def to_networkx(
         Return a ``DiGraph``, or a ``Graph``, for which the matrix must be symmetric; by default a
         ``Graph`` if the matrix is symmetric.
     nodes : iterable, optional
-        N distinct names of the vertices, as `from_networkx` returns them; by default ``0 .. n-1``.
+        n distinct names of the vertices, as `from_networkx` returns them; by default ``0 .. n-1``.
     weight : str
         Name of the edge attribute.
 

@@ -209,8 +209,8 @@ def loop(
     Parameters
     ----------
     until_empty : Vector or Matrix
-        Stop before an iteration in which this object would have no entry. It may be one of
-        python-graphblas, whose statements run by themselves, so that a loop runs on both libraries.
+        Stop before an iteration in which this object would have no entry. One of python-graphblas
+        is accepted too, so that a loop runs on both libraries; its statements run one by one.
     until_unchanged : Vector or Matrix
         Stop after an iteration that left this object unchanged.
     times : int
