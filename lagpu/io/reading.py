@@ -275,6 +275,7 @@ def shares(
                 raise Malformed
             yield found
             done(stop)
+    importlib.import_module("pyarrow").default_memory_pool().release_unused()
 
 
 def _columns_of(
