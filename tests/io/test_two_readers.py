@@ -148,6 +148,20 @@ def test_a_large_text_is_read_by_pyarrow_where_it_is_installed(monkeypatch, text
     assert outcome(text, suffix, options) == expected
 
 
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_small_text_is_read_by_pyarrow_where_it_is_loaded(monkeypatch, loaded):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", pyarrow)
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "pyarrow")
+    seen, columns = [], reading._columns_of
+    monkeypatch.setattr(reading, "_columns_of", lambda *x: seen.append(1) or columns(*x))
+    for lines in (1_000, 20_000):  # 8 and 160 kB
+        outcome("1 2 0.5\n" * lines, ".txt", {})
+        assert bool(seen) == (loaded and lines > 1_000)
+
+
 @pytest.mark.ci
 def test_no_reader_loads_pandas_in_which_an_interrupt_would_be_lost(tmp_path):
     pytest.importorskip("pandas")

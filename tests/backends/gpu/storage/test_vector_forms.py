@@ -164,3 +164,12 @@ def test_equal_entries_in_every_pair_of_forms(place):
             assert not vector(sevens, x).isequal(vector({0: 7, 30: 7, 32: 7}, y))
             assert not vector(sevens, x).isequal(vector({0: 7, 31: 7, 32: 8}, y))
             assert vector({}, x).isequal(vector({}, y))
+
+
+def test_a_copy_does_not_wait_for_a_count(place):
+    """Programs of pieces copy all that they write, whose entries may never be counted."""
+    store, entries = made(place, "bitmap", 97, random.Random(1))
+    store.counted(None)
+    copy = store.copy(INT64)
+    assert store.known is copy.known is None
+    assert copy.nvals == store.nvals == len(entries)
