@@ -69,7 +69,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
     room = (len(data) - sizes.start) // (2 * _width(sizes.field))  # a number and a separator
     stored = min(sizes.nvals, room) * (2 if sizes.mirror else 1)
-    triplets = 48 * stored  # as the parser returns them, joined and expanded
+    triplets = 40 * stored  # as the parser returns them, joined and expanded
     beside = len(data) + triplets
     need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
     budget.require(need, f"{nrows} x {ncols}", held=len(data))

@@ -6,6 +6,8 @@ docs/design/memory.md is made of such lines.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import math
 import os
@@ -129,6 +131,8 @@ def main(task: str, backend: str, n: int, m: int) -> None:
     from lagpu.host import memory
 
     with tempfile.TemporaryDirectory() as folder:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("pyarrow.csv")
         for place in {backend, "cpu", "sim"}:  # loads the libraries
             small = generators.path(10, backend=place)
             io.to_scipy(small)
