@@ -472,18 +472,17 @@ def _multiply_selection(w: Box, desc: Descriptor, op: ops.MultiplySelection) -> 
 _AS_IT_IS = Plan("", "the matrix serves once")
 
 
-def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descriptor) -> Box:
-    """Return ``A (+.x) B``, only the entries that the mask keeps."""
+def _matrix_product(C: Box, desc: Descriptor, op: ops.Multiply) -> None:
+    """``C<M> = A (+.x) B``."""
     A, B, product = op.operand, op.matrix, op.product
-    out = _new(result, shape)
-    mask, structure = workarounds.mask_handle(desc._replace(accum=None), B)
+    mask, structure = workarounds.mask_handle(desc, B)
+    plus = workarounds.accumulator(C, desc.accum, product.result)
     turned = _TRANSPOSES[op.transposed, not product.transpose]
-    d = handles.descriptor(False, structure, desc.complement, turned)
+    d = handles.descriptor(desc.replace, structure, desc.complement, turned)
     workarounds.without_hyperlists(product.semiring.multiply, A, B)
     plus_times = handles.c_semiring(product.semiring, product.domain)
-    check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
+    check(lib.GrB_mxm(C.handle, mask, plus, plus_times, A.handle, B.handle, d), "mxm")
     LAST.plan = ITS_OWN
-    return out
 
 
 # ---- Other statements, on vectors and matrices alike
@@ -643,36 +642,27 @@ RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
 
 
 def run_on_matrix(statement: ops.Statement) -> None:
-    """Run a statement: ``C<M> = T`` for the result ``T`` of the operation."""
-    C, desc, operation, result = statement
+    """Run a statement on a new matrix, which the output becomes: an error leaves that as it was."""
+    C, desc, operation, _ = statement
     if workarounds.has_no_position(C):
         return
-    in_part = isinstance(operation, ops.Assign) and operation.indices is not None
-    if in_part or isinstance(operation, ops.AssignScalar):
-        out = _copy(C, C.dtype)
-        RUN[type(operation)](out, desc, operation)
-    else:
-        out = _made(operation, result, C.shape, desc)
-        if desc.mask is not None or desc.accum is not None:
-            T, out = out, _copy(C, C.dtype)
-            _apply_identity(out, desc, T)
-        elif out.dtype is not C.dtype:
-            out = _copy(out, C.dtype)
-    C.become(out)
-
-
-def _made(operation: ops.Operation, result: DType, shape: Shape, desc: Descriptor) -> Box:
-    """Return the result of an operation as a new matrix."""
-    if isinstance(operation, ops.Multiply):
-        return _matrix_product(operation, result, shape, desc)
     if isinstance(operation, ops.SelectionToMatrix):
-        return selection_matrix(*operation)
-    if isinstance(operation, ops.Assign):
-        A: Box = operation.operand
-        return transpose_of(A) if operation.transposed else _copy(A, A.dtype)
-    out = _new(result, shape)
-    RUN[type(operation)](out, Descriptor(), operation)
-    return out
+        operation = ops.Assign(selection_matrix(*operation))
+    in_part = isinstance(operation, ops.AssignScalar) or (
+        isinstance(operation, ops.Assign) and operation.indices is not None
+    )
+    kept = desc.accum is not None or (desc.mask is not None and not desc.replace)
+    if isinstance(operation, ops.Assign) and not (in_part or kept or desc.mask is not None):
+        out = transpose_of(operation.operand) if operation.transposed else operation.operand
+        if not operation.transposed or out.dtype is not C.dtype:
+            out = _copy(out, C.dtype)
+    else:
+        out = _copy(C, C.dtype) if in_part or (kept and C.gb.nvals) else _new(C.dtype, C.shape)
+        if isinstance(operation, ops.Multiply):
+            _matrix_product(out, desc, operation)
+        else:
+            RUN[type(operation)](out, desc, operation)
+    C.become(out)
 
 
 def _new(dtype: DType, shape: Shape) -> Box:
