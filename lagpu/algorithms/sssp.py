@@ -238,8 +238,8 @@ def sssp_parents(
 
     Notes
     -----
-    After `sssp`, four element-wise operations on the edges and a breadth-first search,
-    one kernel on `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
+    After `sssp`, three operations on the edges and a breadth-first search, one kernel on
+    `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
     sums from the source on, so an edge of a shortest path is found exactly.
     Source: Gallo and Pallottino 1986 (optimality); Davis, SuiteSparse:GraphBLAS, any_secondi.
 
@@ -270,19 +270,9 @@ def sssp_parents(
 
 
 def tight_edges(A: Matrix, distances: Vector) -> Matrix:
-    """Return True for each edge on a shortest path: its length is the distances' difference.
-
-    Vertices without a distance get numbers that no sum equals, so that all patterns are that of
-    `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
-    """
-    ends = []
-    for op, none in (("first", 2**62), ("second", -(2**62))):
-        far = math.nan if distances.dtype.is_float else none
-        full = Vector.from_scalar(far, A.nrows, distances.dtype, like=A)
-        full(distances.S) << distances
-        ends.append(full.outer(full, op).new(mask=A.S))
-    through = ends[0].ewise_mult(A, binary.plus).new(distances.dtype, name="through")
-    tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
+    """Return True for each edge on a shortest path: its length is the distances' difference."""
+    through = distances.ewise_mult(A, binary.plus).new(name="through")
+    tight = through.ewise_mult(distances, binary.eq).new(BOOL, name="tight")
     return tight.select("valueeq", True).new(name="T")
 
 
