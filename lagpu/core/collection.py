@@ -312,9 +312,14 @@ def adder(op: Any) -> Monoid | Aggregator:
 
 # --------------------- The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies
 #: What to write instead of attributes of other libraries that are not here.
+_DENSE = "Use to_coo for indices and values, or to_dense with a fill value."
 _INSTEAD = {
-    "to_numpy": "Use to_coo for indices and values, or to_dense of a vector.",
-    "to_list": "Use to_coo for indices and values, or to_dense of a vector.",
+    **dict.fromkeys(("to_numpy", "to_list", "tolist", "toarray", "todense"), _DENSE),
+    "sum": 'Use reduce("plus").new().value.',
+    "min": 'Use reduce("min").new().value.',
+    "max": 'Use reduce("max").new().value.',
+    "nnz": "Use nvals.",
+    "copy": "Use dup.",
     "to_scipy": "Write lagpu.io.to_scipy(A); of a vector, to_coo.",
     "to_networkx": "Write lagpu.io.to_networkx(A).",
     "ss": "Only the cpu backend uses SuiteSparse. Use to_csr, to_csc, to_coo, from_csr, "

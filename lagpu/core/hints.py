@@ -227,6 +227,9 @@ class Deferred(ComputedForms, NoTruth):
     def __contains__(self, where: Any) -> bool:
         return where in self._computed()
 
+    def __format__(self, spec: str) -> str:
+        return format(self._number(), spec) if spec else str(self)
+
     def __float__(self) -> float:
         return float(self._number())
 

@@ -635,7 +635,8 @@ class Arithmetic(NoTruth):
         if plain or getattr(other, "ndim", 0) == 0:
             left, right = (other, None) if reflected else (None, other)
             return self._applied(op, left, right, author(2))
-        left, right = (other, self) if reflected else (self, other)
+        known = isinstance(other, Arithmetic)  # else `self` says what it is
+        left, right = (other, self) if reflected and known else (self, other)
         if WAYS[sign] == "ewise_union":
             call = left.ewise_union(right, op, False, False)
         else:

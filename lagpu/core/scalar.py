@@ -254,6 +254,9 @@ class Scalar(NoArithmetic):
     def __bool__(self) -> bool:
         return bool(self._value)  # False if there is none, as the sum of no entries is nothing
 
+    def __format__(self, spec: str) -> str:
+        return format(self._known(), spec) if spec else str(self)
+
     def __int__(self) -> int:
         return int(self._known())
 

@@ -11,6 +11,7 @@ from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,
     DomainMismatch,
+    EmptyObject,
     InvalidValue,
     LagpuError,
     NotComputed,
@@ -275,3 +276,24 @@ def test_without_autocompute_no_line_makes_a_temporary(backend):
     assert A.mxv(u + u).nvals == 2
     with pytest.raises(InvalidValue, match="config: there is no 'nothing'"):
         lagpu.config.set(nothing=True)
+
+
+def test_numbers_are_formatted_as_pythons(q):
+    s = q.reduce("plus").new()
+    assert f"{s:.2f} {q @ q:5.1e} {q[2]:03d}" == "3.00 5.0e+00 002"
+    assert f"{s}" == str(s)
+    with pytest.raises(EmptyObject):
+        format(q[1].new(), ".2f")
+
+
+def test_names_of_other_libraries_say_what_to_write(q, A):
+    wanted = {"nnz": "nvals", "copy": "dup", "sum": r"reduce\(.plus", "toarray": "to_dense"}
+    for x in (q, A):
+        for name, hint in wanted.items():
+            with pytest.raises(AttributeError, match=f"Use .*{hint}"):
+                getattr(x, name)
+
+
+def test_an_array_on_the_left_is_refused_as_one_on_the_right(q):
+    for wrong in (lambda: np.ones(3) + q, lambda: np.ones(3) - q, lambda: q * np.ones(3)):
+        assert "ndarray is not a Vector" in refusal(wrong)[1]
