@@ -503,35 +503,44 @@ def pagerank(
         raise errors.InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter", 0)
     enough = -1.0 if tol is None else min(n * _tolerance(tol, "pagerank"), MOST)
-    jumps = _distribution(A, personalization, "personalization", 1 - alpha)
-    if dangling is False:
-        sent = Vector.from_scalar(0, n, FP64, like=A, name="sent")
-    elif dangling is None:
-        sent = _distribution(A, personalization, "personalization", alpha)
-    else:
-        sent = _distribution(A, dangling, "dangling", alpha)
+    # Where all vertices are alike, a number stands for a vector: it takes no memory traffic.
+    even = personalization is None and (dangling is None or dangling is False)
+    sent: Any = alpha / max(n, 1) if dangling is None else 0.0
+    jumps: Any = (1 - alpha) / max(n, 1)
+    if not even:
+        jumps = _distribution(A, personalization, "personalization", 1 - alpha)
+        if dangling is None:
+            sent = _distribution(A, personalization, "personalization", alpha)
+        elif dangling is False:
+            sent = Vector.from_scalar(0, n, FP64, like=A)
+        else:
+            sent = _distribution(A, dangling, "dangling", alpha)
     ranks = _distribution(A, nstart, "nstart")
     ranks.name = "ranks"
     rate, left, new = (Vector(FP64, n, like=A) for _ in range(3))
     add_up = semiring.plus_first if weight else semiring.plus_pair
     follow = semiring.plus_times if weight else semiring.plus_first
-    rate << add_up(A @ jumps)  # the values of `jumps` do not count
+    rate << add_up(A @ ranks)  # the values of `ranks` do not count
     if weight and not A.dtype.is_bool and _is_extreme(rate):
         A = _with_largest_1(A)
-        rate << add_up(A @ jumps)
+        rate << add_up(A @ ranks)
     if weight:
         rate << rate.select("valuegt", 0)
     rate << rate.apply("truediv", left=alpha)
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
-    close = Scalar(BOOL, False, name="close")
+    close, given = Scalar(BOOL, False, name="close"), Scalar(FP64, name="given")
     new << ranks.ewise_mult(rate, binary.times)
     for _ in loop(until=close, times=max_iter if n else 0):
         left(~rate.S, replace=True) << ranks
         lost << 0
         lost(accum=binary.plus) << left.reduce("plus")
         new << follow(new @ A)
-        new(accum=binary.plus) << sent.apply("times", right=lost)
-        new(accum=binary.plus) << jumps
+        if even:
+            given << lost * sent + jumps
+            new(accum=binary.plus) << given
+        else:
+            new(accum=binary.plus) << sent.apply("times", right=lost)
+            new(accum=binary.plus) << jumps
         ranks << ranks.ewise_mult(new, binary.minus)
         ranks << ranks.apply("abs")
         moved << ranks.reduce("plus")
