@@ -103,12 +103,18 @@ def test_a_larger_sample(backend, batch):
     assert entries(found) == pytest.approx(theirs, rel=1e-9)
 
 
+def require_one_device(backend):
+    if backend.capabilities.parts is not None:
+        pytest.skip("the sub-clusters of a grid share the sources out")
+
+
 def with_free_bytes(monkeypatch, backend, free):
     asked = backend if backend.device is None else backend.device
     monkeypatch.setattr(type(asked), "free_bytes", lambda self: free)
 
 
 def test_the_batch_fits_the_memory(backend, monkeypatch):
+    require_one_device(backend)
     A = matrix(100, both_ways([(v, v + 1) for v in range(99)]), backend)
     size = 96 * (A.nvals + A.nrows)
 
@@ -162,12 +168,14 @@ def test_as_many_rows_apart_as_fit(backend, monkeypatch):
 
 def test_a_wide_block_where_many_sources_fit(backend):
     """64 rows only where the matrix is at least twice as wide."""
+    require_one_device(backend)
     A = matrix(200, both_ways([(0, v) for v in range(1, 200)]), backend)
     blocks = [len(b) for b in betweenness.batches(A, list(range(140)), None)]
     assert blocks == ([64, 64, 12] if backend.capabilities.fuses else [140])
 
 
 def test_a_block_is_a_matrix_and_one_source_a_vector(backend):
+    require_one_device(backend)
     A = matrix(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], backend)
     for batch, shapes in ((1, {(6,)}), (4, {(4, 6), (2, 6)})):
         with lagpu.trace() as t:

@@ -121,7 +121,7 @@ def test_the_loop_is_one_kernel(backend):
 @pytest.mark.parametrize("name", ["path", "star", "two parts"])
 def test_it_takes_as_many_iterations_as_networkx(backend, name):
     A = matrix(*AWKWARD[name], backend)
-    with lagpu.trace() as t:
+    with lagpu.eager(), lagpu.trace() as t:
         pagerank(A)
     count = t.rows[-1].level + 1
     for search, error in (
