@@ -224,10 +224,10 @@ def require_of_pieces(
     parts.gather(ask)
 
 
-def size_of(what: str, scale: int, edge_factor: int, most: int = 60) -> tuple[int, int]:
-    """Return (vertices, edges to draw) of a random graph of a scale up to `most`."""
-    # The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
-    n = 2 ** count(what, "scale", scale, 0, most)
+def size_of(what: str, scale: int, edge_factor: int, *, alone: bool = True) -> tuple[int, int]:
+    """Return (vertices, edges to draw) of a random graph, `alone` if on one device."""
+    # The caller checks the memory: one device beyond LARGEST_SCALE should raise OutOfMemory.
+    n = 2 ** count(what, "scale", scale, 0, 60 if alone else LARGEST_SCALE)
     return n, n * count(what, "edge_factor", edge_factor, 1)
 
 
@@ -257,7 +257,7 @@ def drawn(
 ) -> Matrix:
     """Return a random graph on a grid, or on a backend of one device."""
     # The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
-    n, draws = _size_of(what, scale, edge_factor, grid)
+    n, draws = size_of(what, scale, edge_factor, alone=grid.capabilities.parts is None)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
     parts = parts_of(grid)
     gpus = _gpus(parts)
@@ -324,7 +324,8 @@ def kronecker_tuples(
     """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32."""
     # These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
     # on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
-    _, draws = _size_of("kronecker", scale, edge_factor, grid)
+    alone = grid.capabilities.parts is None
+    _, draws = size_of("kronecker", scale, edge_factor, alone=alone)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
@@ -410,12 +411,6 @@ def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
     data = parts_of(grid).matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
-
-
-def _size_of(what: str, scale: int, edge_factor: int, grid: Backend) -> tuple[int, int]:
-    """Return (vertices, edges to draw); one device says first that they do not fit."""
-    alone = grid.capabilities.parts is None
-    return size_of(what, scale, edge_factor, 60 if alone else LARGEST_SCALE)
 
 
 def _gpus(parts: Parts) -> list[Any]:
