@@ -418,7 +418,6 @@ class Worker:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
     def close(self) -> None:
-        """End the process."""
         self.process.kill()
         self.process.join()
         self._here.close()

@@ -42,15 +42,13 @@ _VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle", "cycle", "
 _APART = ("algorithm", "edges_kind", "warm", "load_ms", "ms", "backend", "checked", "versions")
 
 
-def run(options: Options, job: Job, check: bool, as_json: bool, **files: Path | None) -> None:
-    """Run the command of an algorithm."""
-    Command(options, job).run(check=check, as_json=as_json, **files)
+def run(options: Options, job: Job, **given: Any) -> None:
+    Command(options, job).run(**given)
 
 
 def bfs(
     options: Options, source: str | None, sources: str | None, each: bool, output: str, **given: Any
 ) -> None:
-    """Run the search, prove and save the result if requested, and print it."""
     Search(options, Begin(source, sources, each), str(output)).run(**given)
 
 
@@ -133,13 +131,17 @@ class Command:
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
         """Raise for options that do not fit together."""
+        if self.job.is_matrix:
+            self.saved_as = (".npz", ".mtx")
+            if self.options.renumber and save is not None:
+                raise InvalidValue("--save: a matrix has no place for names. Leave --renumber out.")
 
     def start(self, names: Names) -> tuple[Any, ...]:
         """Return the arguments of the algorithm after the graph."""
-        return tuple(
-            (names.vertices if option in _LISTS else names.vertex)(text, option)
-            for option, text in self.job.vertices.items()
-        )
+        given = self.job.vertices
+        kinds = self.job.kinds or ["vertices" if x in _LISTS else "vertex" for x in given]
+        texts = zip(given.items(), kinds, strict=True)
+        return tuple(_read(names, *option, kind) for option, kind in texts)
 
     def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
         """Run the algorithm, twice if that takes little time, and time the last run."""
@@ -153,7 +155,6 @@ class Command:
         return Measured(result, ms, said)
 
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
-        """Return the complete result of the algorithm and its milliseconds."""
         begin = time.perf_counter()
         result = self.call(A, *start)
         if isinstance(result, Vector):  # the loop has counted the entries of a matrix
@@ -161,7 +162,6 @@ class Command:
         return result, (time.perf_counter() - begin) * 1e3
 
     def call(self, A: Matrix, *start: Any) -> Any:
-        """Return the result of the algorithm."""
         return self.job.run(A, *start)
 
     def prove(self, A: Matrix, *found: Any) -> None:
@@ -196,14 +196,12 @@ class Command:
         return entries is not None
 
     def title(self, start: tuple[Any, ...]) -> str:
-        """Return the title of a page of steps."""
         return self.job.algorithm
 
     def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
         """Write the trace of a command that has one."""
 
     def print(self, found: dict[str, Any]) -> None:
-        """Print a result for a reader."""
         lines = {name: value for name, value in found.items() if name not in _APART}
         lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
         when = "after a warm-up" if found["warm"] else "the first run"
@@ -277,7 +275,6 @@ class Search(Command):
         super().__init__(options, Job(name, of_vertices=output == "parents"))
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
-        """Raise for options that do not fit together."""
         begin = self.begin
         begin.require_one("bfs")
         if self.options.renumber and begin.each and save is not None:
@@ -298,7 +295,6 @@ class Search(Command):
             )
 
     def start(self, names: Names) -> tuple[Any, ...]:
-        """Return the source, or the list of sources."""
         return (self.begin.start("bfs", names),)
 
     def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
@@ -331,11 +327,9 @@ class Search(Command):
         return Measured(result, ms, said, traced, cold.totals().compile_ms)
 
     def title(self, start: tuple[Any, ...]) -> str:
-        """Return the title of a page of steps."""
         return f"{self.job.algorithm} from vertex {start[0]}"
 
     def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
-        """Write the trace in the format of the file's suffix."""
         assert measured.trace is not None
         if file.suffix == ".json":
             measured.trace.to_json(file)
@@ -352,7 +346,6 @@ class Search(Command):
         measured.trace.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
 
     def print(self, found: dict[str, Any]) -> None:
-        """Print a search for a reader."""
         searches = len(found["sources"]) if found.get("each") else 1
         share = found["reached"] / (found["vertices"] * searches)
         edges = found["edges_traversed"]
@@ -514,9 +507,9 @@ class Call:
     """An algorithm as a command: its parameters after the matrix, and what is known of them."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.function = name, getattr(algorithms, name)
-        signature = inspect.signature(self.function)
-        self.doc = inspect.getdoc(self.function) or ""
+        self.name, function = name, getattr(algorithms, name)
+        signature = inspect.signature(function)
+        self.doc = inspect.getdoc(function) or ""
         self.result = str(signature.return_annotation).removeprefix("tuple[")
         self.parameters = [*signature.parameters.values()][1:]
         self.rows = [row for row in ALGORITHMS if row.name == name]
@@ -529,7 +522,6 @@ class Call:
         }
 
     def options(self) -> dict[str, Declared]:
-        """Return the options of the command."""
         said = described(self.doc, "Parameters")
         found: dict[str, Declared] = {}
         for parameter in self.parameters:
@@ -552,12 +544,28 @@ class Call:
         return found
 
     def job(self, **values: Any) -> Job:
-        """Return the job for the values of the options."""
-        texts = {f"--{x.replace('_', '-')}": values[x] for x in self.texts(values)}
+        names = self.texts(values)
+        row = self.checker(values)
+
+        def call(A: Matrix, *read: Any) -> Any:
+            return getattr(algorithms, self.name)(A, **self.arguments(A, values, read))
+
+        def prove(_: Any, A: Matrix, *read: Any) -> None:
+            *texts, result = read
+            given = self.arguments(A, values, tuple(texts))
+            assert row is not None and row.check is not None  # noqa: PT018
+            first = [given.pop(x.name) for x in self.parameters[: len(row.given)]]
+            own = inspect.signature(row.check).parameters
+            more = {x: y for x, y in given.items() if x in own and y is not None}
+            row.check(A, *first, result, **more)
+
         return Job(
-            self.name, lambda found, *_: self.facts(found), values, texts,
+            self.name, lambda found, *_: self.facts(found), call=call,
+            vertices={f"--{x.replace('_', '-')}": values[x] for x in names},
+            kinds=[self.kinds[x] for x in names], prove=None if row is None else prove,
             vector=lambda found: found[0] if isinstance(found, tuple) else found,
             of_vertices=self.name in _OF_VERTICES and values.get("colors") is None,
+            is_matrix=self.result.startswith("Matrix"),
             dup_op=SHORTEST if self.has_lengths else None,
             seed_for="the algorithm" if "seed" in values else "",
         )  # fmt: skip
@@ -624,57 +632,19 @@ class Call:
 
 
 def add(name: str, to: Any) -> None:
-    """Add the command of an algorithm."""
     call = Call(name)
     save = call.result.startswith(("Vector", "Matrix"))
     help = call.doc.partition("\n")[0].replace("`", "")
     commands.add_job(name, help, call.options(), call.job, save=save, to=to, body="run.run_any")
 
 
-def run_any(options: Options, job: Job, check: bool, as_json: bool, **files: Path | None) -> None:
-    """Run the command of any algorithm."""
-    General(options, job, check).run(check=check, as_json=as_json, **files)
-
-
-class General(Command):
-    """A command that runs any algorithm."""
-
-    def __init__(self, options: Options, job: Job, check: bool) -> None:
-        super().__init__(options, job)
-        self.of = Call(job.algorithm)
-        self.row = self.of.checker(job.more)
-        if check and self.row is None:
-            raise InvalidValue(
-                f"--check: there is no checker of {job.algorithm} with these options. "
-                "Leave it out, or the options."
-            )
-
-    def require(self, save: Path | None, step_file: Path | None) -> None:
-        """Raise for options that do not fit together."""
-        if self.of.result.startswith("Matrix"):
-            self.saved_as = (".npz", ".mtx")
-            if self.options.renumber and save is not None:
-                raise InvalidValue("--save: a matrix has no place for names. Leave --renumber out.")
-
-    def start(self, names: Names) -> tuple[Any, ...]:
-        """Return the vertices and the vectors that are given as texts."""
-        kinds = [self.of.kinds[x] for x in self.of.texts(self.job.more)]
-        texts = self.job.vertices.items()
-        return tuple(_read(names, *option, kind) for option, kind in zip(texts, kinds, strict=True))
-
-    def call(self, A: Matrix, *read: Any) -> Any:
-        """Return the result of the algorithm."""
-        return self.of.function(A, **self.of.arguments(A, self.job.more, read))
-
-    def prove(self, A: Matrix, *read: Any) -> None:
-        """Raise `CheckFailed` if the result, the last of `read`, is wrong."""
-        *texts, result = read
-        given = self.of.arguments(A, self.job.more, tuple(texts))
-        assert self.row is not None and self.row.check is not None  # noqa: PT018
-        first = [given.pop(x.name) for x in self.of.parameters[: len(self.row.given)]]
-        own = inspect.signature(self.row.check).parameters
-        more = {x: y for x, y in given.items() if x in own and y is not None}
-        self.row.check(A, *first, result, **more)
+def run_any(options: Options, job: Job, check: bool, **given: Any) -> None:
+    if check and job.prove is None:
+        raise InvalidValue(
+            f"--check: there is no checker of {job.algorithm} with these options. "
+            "Leave it out, or the options."
+        )
+    run(options, job, check=check, **given)
 
 
 def _read(names: Names, option: str, text: str, kind: str) -> Any:
