@@ -166,9 +166,9 @@ def _tree(parents: Any) -> Answer:
     return Answer(depths(parents.to_dense(-1)), parents.to_coo())
 
 
-def _bfs(found: Any) -> Answer:
-    levels, parents = found
-    return Answer(levels.to_dense(-1), (None, parents.to_coo()))
+def _with_tree(found: Any) -> Answer:
+    distances, parents = found
+    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
 
 
 def _entries(v: Any) -> Answer:
@@ -181,11 +181,6 @@ def _number(x: Any) -> Answer:
 
 def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
-
-
-def _tree_by_lengths(found: Any) -> Answer:
-    distances, parents = found
-    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
 
 
 def _levels_of_each(levels: Matrix) -> Answer:
@@ -254,7 +249,7 @@ ALGORITHMS = (
               command="bfs", topic="levels"),
     Algorithm("bfs_parents", _ONE, check.check_parents, read=_tree, rounds=_deepest,
               topic="levels"),
-    Algorithm("bfs", _ONE, _check_bfs, read=_bfs, rounds=_deepest, topic="levels"),
+    Algorithm("bfs", _ONE, _check_bfs, read=_with_tree, rounds=_deepest, topic="levels"),
     Algorithm("count_shortest_paths", _ONE, check.check_paths, read=dense(0), rule="close",
               topic="paths"),
     Algorithm("bfs_levels_joint", _MANY, check.check_levels_joint, f"from {SOURCES} at once",
@@ -367,9 +362,9 @@ ALGORITHMS = (
     Algorithm("delta_stepping", _ONE, check.check_distances, graph="weighted", read=dense(-1),
               topic="weights"),
     Algorithm("sssp_parents", _ONE, lambda A, s, x: check.check_sssp_parents(A, s, *x),
-              graph="weighted", read=_tree_by_lengths, measured_as="bellman_ford", topic="weights"),
+              graph="weighted", read=_with_tree, measured_as="bellman_ford", topic="weights"),
     Algorithm("sssp_parents", _MANY, lambda A, s, x: check.check_sssp_parents(A, s, *x),
-              f"from {SOURCES} at once", graph="weighted", read=_tree_by_lengths,
+              f"from {SOURCES} at once", graph="weighted", read=_with_tree,
               measured_as="bellman_ford"),
     Algorithm("shortest_path", ("source", "target"), check.check_route, "by weights",
               {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),

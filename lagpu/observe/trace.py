@@ -125,20 +125,6 @@ class Totals:
     unrecorded: int = 0
 
 
-class Description(NamedTuple):
-    """The fields of a row that are known before the statement runs.
-
-    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
-    author's name of it, else empty.
-    """
-
-    method: str
-    formula: str
-    where: str
-    shapes: tuple[Shape, ...]
-    counter: str
-
-
 class Seen:
     """A statement, or a callable that returns it, whose description is formatted on demand.
 
@@ -146,7 +132,7 @@ class Seen:
     """
 
     _named: dict[str, Any] | None = None
-    _description: Description | None = None
+    _description: dict[str, Any] | None = None
 
     def __init__(self, of: Any, frame: FrameType | None) -> None:
         self._of, self.frame = of, frame
@@ -161,7 +147,7 @@ class Seen:
                 self._named[name] = x
                 return
 
-    def description(self) -> Description:
+    def description(self) -> dict[str, Any]:
         """Return the description; once it is formatted, no vector is referenced any more."""
         if self._description is None:
             named = self._named if self.frame is None else self.frame.f_locals
@@ -172,7 +158,12 @@ class Seen:
         return self._description
 
 
-def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
+def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> dict[str, Any]:
+    """Return the fields of a row that are known before the statement runs, and its `counter`.
+
+    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
+    author's name of it, else empty.
+    """
     left, right = to.formula, call.formula
     counter = ""
     if type(right[0]) is operations.Counter and right[0].formula is None:
@@ -182,12 +173,13 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
-    return Description(method.replace("vxm", "mxv"), formula, where, shapes, counter)
+    known = {"method": method.replace("vxm", "mxv"), "formula": formula, "where": where}
+    return known | {"shapes": shapes, "counter": counter}
 
 
-def row_of(description: Description, row: LoopRow, mode: str) -> Row:
+def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    known = description._asdict() | row.measured._asdict()
+    known = description | row.measured._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
     return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
@@ -726,14 +718,7 @@ class Ranges(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
-        with _range(call.backend, _text()):
-            work()
-
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """See `Observer`."""
-        with _range(v.backend, _text()):
+        with _range(call.backend or to.out.backend, _text()):
             work()
 
     def recorded(self, to: Any, call: Any) -> None:
