@@ -680,17 +680,9 @@ def trace(*, fuse: bool = True) -> Trace:
     for each statement, for all levels together. The program does not wait for the device. Of two
     traces, the inner one has the statements.
 
-    Parameters
-    ----------
-    fuse : bool, default True
-        False runs loops statement by statement: slower, but with the kernel that the planner chose
-        and the host's time for each statement.
-
-    Returns
-    -------
-    Trace
-        An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
-        ``plot()``.
+    Without `fuse` loops run statement by statement: slower, but with the kernel that the planner
+    chose and the host's time for each statement. The trace has ``rows``, ``totals()``, ``table()``,
+    ``to_json()``, ``to_html()`` and ``plot()``.
 
     Examples
     --------
@@ -763,15 +755,10 @@ def ranges() -> AbstractContextManager[None]:
     On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
     text, as ``nsys profile`` shows it: ``levels(frontier.S) << depth (search.py:12)``. Fused loops
     run as usual; other loops run each statement from the source, so that each has its range.
-    Nothing is measured, and other backends show nothing.
+    Nothing is measured, and other backends show nothing. The statements are those of the thread
+    that enters the block; of ranges and a trace, the inner one has them.
 
     The environment variable ``LAGPU_RANGES=1`` does the same for a whole program.
-
-    Returns
-    -------
-    context manager
-        It marks the statements of the thread that enters it. Of ranges and a trace, the inner one
-        has the statements.
 
     Examples
     --------

@@ -479,8 +479,16 @@ class _Graphs:
         return self.source(graph), graph.pieces
 
     def place_of(self, graph: PaperGraph) -> Backend:
-        """Return the backend of a graph, the grid of its pieces where it has some."""
-        return _grid_of(graph, self.place) if graph.pieces else self.place
+        """Return the backend of a graph, or the grid of its pieces, each on a backend like it."""
+        if not graph.pieces:
+            return self.place
+        name = self.place.name
+        kind = name.rpartition(":")[2] if name.startswith("grid") else name
+        try:
+            return backends.get(f"grid:{graph.pieces}:{kind}")
+        except (BackendUnavailable, InvalidValue) as error:
+            fact = f"needs a grid of {graph.pieces}: {error}"
+            raise BackendUnavailable(f"paper: {fact} -b cpu and -b sim need no GPU.") from error
 
     def matrix(self, graph: PaperGraph) -> Matrix:
         if self._A is None:
@@ -714,16 +722,6 @@ class _Work:
 def _means(of_turns: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """Return the mean of the turns, root by root."""
     return tuple(map(fmean, zip(*of_turns, strict=True)))
-
-
-def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
-    """Return the grid that a graph is on, each piece on a backend like this one."""
-    kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
-    try:
-        return backends.get(f"grid:{graph.pieces}:{kind}")
-    except (BackendUnavailable, InvalidValue) as error:
-        fact = f"needs a grid of {graph.pieces}: {error}"
-        raise BackendUnavailable(f"paper: {fact} -b cpu and -b sim need no GPU.") from error
 
 
 def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
