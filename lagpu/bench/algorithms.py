@@ -208,8 +208,7 @@ def run(
         try:
             with tempfile.TemporaryDirectory(prefix="lagpu-") as folder, removed(folder):
                 tested = _TestGraph(plan, Path(folder), end, failures)
-                for row in tested.rows(name, places, others, asked, say):
-                    rows.append(row)
+                rows.extend(tested.rows(name, places, others, asked, say))
         except (Failed, errors.OutOfMemory) as error:  # other graphs may be smaller
             failures.append(f"{name}: {error}")
         finally:

@@ -457,8 +457,8 @@ def _cell(values: list[Any]) -> str:
 _METAVARS = {x: x.upper() for x in ("vertex", "vertices", "pairs")}
 _METAVARS |= {"weights": "VERTICES|FILE", "number": "NUMBER|FILE", "vector": "FILE"}
 _FACTS = {"source": "vertex", "target": "vertex", "sources": "vertices", "few": "vertices"}
-_NAMES = _FACTS | dict.fromkeys(("targets", "nodes", "nbunch", "u", "v", "path"), "vertices")
-_KINDS = _NAMES | {"pairs": "pairs"}
+_KINDS = _FACTS | dict.fromkeys(("targets", "nodes", "nbunch", "u", "v", "path"), "vertices")
+_KINDS["pairs"] = "pairs"
 _OF_GRAPH = ("directed", "undirected")  # set by options of the graph
 # Right results are right with any of these.
 _ANY = {
@@ -544,16 +544,18 @@ class Call:
         return found
 
     def job(self, **values: Any) -> Job:
-        names = self.texts(values)
+        names = [x for x, y in values.items() if isinstance(self.kinds[x], str) and y is not None]
         row = self.checker(values)
+        lengths = self.name in _OF_LENGTHS or any(x.graph == "weighted" for x in self.rows)
 
         def call(A: Matrix, *read: Any) -> Any:
-            return getattr(algorithms, self.name)(A, **self.arguments(A, values, read))
+            given = values | dict(zip(names, read, strict=True))
+            return getattr(algorithms, self.name)(A, **self.arguments(A, given))
 
         def prove(_: Any, A: Matrix, *read: Any) -> None:
-            *texts, result = read
-            given = self.arguments(A, values, tuple(texts))
             assert row is not None and row.check is not None  # noqa: PT018
+            *texts, result = read
+            given = self.arguments(A, values | dict(zip(names, texts, strict=True)))
             first = [given.pop(x.name) for x in self.parameters[: len(row.given)]]
             own = inspect.signature(row.check).parameters
             more = {x: y for x, y in given.items() if x in own and y is not None}
@@ -566,27 +568,17 @@ class Call:
             vector=lambda found: found[0] if isinstance(found, tuple) else found,
             of_vertices=self.name in _OF_VERTICES and values.get("colors") is None,
             is_matrix=self.result.startswith("Matrix"),
-            dup_op=SHORTEST if self.has_lengths else None,
+            dup_op=SHORTEST if lengths else None,
             seed_for="the algorithm" if "seed" in values else "",
         )  # fmt: skip
 
-    @property
-    def has_lengths(self) -> bool:
-        """Whether weights are lengths, and the shortest counts; else they are summed."""
-        return self.name in _OF_LENGTHS or any(row.graph == "weighted" for row in self.rows)
-
-    def texts(self, values: dict[str, Any]) -> list[str]:
-        """Return the arguments that are given as texts to be read."""
-        return [x for x in values if isinstance(self.kinds[x], str) and values[x] is not None]
-
-    def arguments(self, A: Matrix, values: dict[str, Any], read: tuple[Any, ...]) -> dict[str, Any]:
-        """Return the arguments by name for the values of options; some of these are read."""
-        found = values | dict(zip(self.texts(values), read, strict=True))
+    def arguments(self, A: Matrix, found: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name for the values of options, whose texts were read."""
         for x, y in found.items():
             if isinstance(y, tuple):  # indices and values
                 found[x] = Vector.from_coo(*y, size=A.nrows, like=A, name=x)
         if any(x.name == "directed" for x in self.parameters):
-            found["directed"] = is_directed(A, bool(values.get("weight")))
+            found["directed"] = is_directed(A, bool(found.get("weight")))
         return found
 
     def checker(self, values: dict[str, Any]) -> Algorithm | None:

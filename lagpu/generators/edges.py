@@ -152,8 +152,7 @@ def require(
     """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
     # On a grid every process makes the whole, so all are asked before one of them begins.
     nbytes = 24 * edges + 60 * n + extra  # the peak, measured
-    require_of_pieces(backends.get(backend), what, nbytes)
-    require_numbers(what, n)
+    require_of_pieces(backends.get(backend), what, n, nbytes)
 
 
 @dataclass(frozen=True)
@@ -195,15 +194,15 @@ def parts_of(place: Backend) -> Any:
 
 
 def require_of_pieces(
-    grid: Backend, what: str, whole: int = 0,
+    grid: Backend, what: str, n: int, whole: int = 0,
     of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
 ) -> None:  # fmt: skip
-    """Ask for memory in all processes of a grid before one of them takes any."""
+    """Ask for the memory of n vertices in all processes of a grid before one of them takes any."""
     # Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
     # ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after
     # the other, and how many of them stay; `device` is that of a GPU, or None for the host. If a
     # process or its device has not so much, every process raises `OutOfMemory` with the number of
-    # that one.
+    # that one; then `NotSupported` if there are more vertices than numbers for them.
     parts = parts_of(grid)
     processes = parts.beside // len(parts.homes)
     left, most, kept = len(parts.homes), 0, whole
@@ -222,6 +221,8 @@ def require_of_pieces(
         return ()
 
     parts.gather(ask)
+    if n > 2**LARGEST_SCALE:
+        raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
 
 
 def size_of(what: str, scale: int, edge_factor: int, *, alone: bool = True) -> tuple[int, int]:
@@ -229,12 +230,6 @@ def size_of(what: str, scale: int, edge_factor: int, *, alone: bool = True) -> t
     # The caller checks the memory: one device beyond LARGEST_SCALE should raise OutOfMemory.
     n = 2 ** count(what, "scale", scale, 0, 60 if alone else LARGEST_SCALE)
     return n, n * count(what, "edge_factor", edge_factor, 1)
-
-
-def require_numbers(what: str, n: int) -> None:
-    """Raise if there are more vertices than numbers for them."""
-    if n > 2**LARGEST_SCALE:
-        raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
 
 
 # ---- Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
@@ -313,8 +308,7 @@ def _of_edges(
 
     alone = True if grid.capabilities.parts is None else None
     on_host = threading.Lock()  # which is asked for the memory of one piece at a time
-    require_of_pieces(grid, what, of_piece=of_piece)
-    require_numbers(what, n)
+    require_of_pieces(grid, what, n, of_piece=of_piece)
     return _matrix(part, n, grid)
 
 
@@ -354,8 +348,7 @@ def _tuples(
             shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
-    require_of_pieces(grid, what, of_piece=of_piece)
-    require_numbers(what, 2**scale)
+    require_of_pieces(grid, what, 2**scale, of_piece=of_piece)
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
         with device.alone():
@@ -378,7 +371,7 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return np.concatenate((u, v)), np.concatenate((v, u))
 
     # On the host, wherever the pieces are.
-    require_of_pieces(grid, "undirected", 2 * total * _BYTES_PER_ENTRY)
+    require_of_pieces(grid, "undirected", n, 2 * total * _BYTES_PER_ENTRY)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:

@@ -232,7 +232,6 @@ def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) 
     edges = int(n * links * mean)
     vertices = n + edges - int(n * links)
     require(what, vertices, edges, extra=40 * edges, backend=backend)
-    drawing.require_numbers(what, vertices)
 
 
 def _chained(
