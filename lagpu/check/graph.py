@@ -503,16 +503,23 @@ class Proof:
         """Raise `CheckFailed` for a broken rule."""
         raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
 
+    def require(self, rule: int, holds: Any, fault: str) -> tuple[str, ...]:
+        """Return all rules, or raise `CheckFailed` if one does not hold."""
+        if not holds:
+            self.fail(rule, fault)
+        return self.rules
+
     def refuse(
         self, rule: int, bad: Array, describe: Callable[[int], str],
         place: Callable[[int], str] = "vertex {}".format,
-    ) -> None:  # fmt: skip
-        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule."""
+    ) -> tuple[str, ...]:  # fmt: skip
+        """Return all rules, or raise `CheckFailed` for the first vertex that breaks one."""
         # `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
         count = int(np.count_nonzero(bad))
         if count:
             v = int(np.argmax(bad))
             self.fail(rule, f"{place(v)}: {describe(v)} (first of {count})")
+        return self.rules
 
     def vertices(self, given: Any, what: str) -> Array:
         """Return a list of vertices as an array, or raise."""
