@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -52,20 +52,6 @@ def bfs(
     Search(options, Begin(source, sources, each), str(output)).run(**given)
 
 
-@dataclass(eq=False)
-class Measured:
-    """A result, its time, and the facts to print.
-
-    `trace` is that of another run, and `compile_ms` the time to compile in the run before it.
-    """
-
-    result: Any
-    ms: float
-    facts: dict[str, Any]
-    trace: Trace | None = None
-    compile_ms: float = 0.0
-
-
 class Command:
     """A command that runs one algorithm; `run` is its shape, other methods are its steps."""
 
@@ -102,22 +88,22 @@ class Command:
             require_size(A.nrows, "the graph", "--step")
         facts = facts_of(A)
         with console.busy(f"{job.algorithm} on {A.backend.name}"):
-            measured = self.measure(A, start, facts)
-        refusal = self.refusal(A, start, measured.result) if check else None
+            result, ms, said = self.measure(A, start, facts)
+        refusal = self.refusal(A, start, result) if check else None
         found = {
             "graph": options.graph, "vertices": facts.vertices, "edges": facts.edges,
-            "edges_kind": facts.kind, **_named(measured.facts, names), "load_ms": load_ms,
-            "ms": measured.ms, "backend": A.backend.name,
+            "edges_kind": facts.kind, **_named(said, names), "load_ms": load_ms,
+            "ms": ms, "backend": A.backend.name,
             "checked": refusal is None if check else None, "versions": versions.versions(),
         }  # fmt: skip
-        saved = save if refusal is None and self.write(measured.result, save, names) else None
+        saved = save if refusal is None and self.write(result, save, names) else None
         if as_json:
             console.print_json(found)
         else:
             self.print(found)
         if trace_file is not None:
             with os_errors_named("--trace", trace_file):
-                self.write_trace(found, measured, trace_file)
+                self.write_trace(found, trace_file)
         if step_file is not None:
             steps = step(lambda: self.call(A, *start))
             shown = {"graph": options.graph, "on": A.backend.name}
@@ -143,8 +129,10 @@ class Command:
         texts = zip(given.items(), kinds, strict=True)
         return tuple(_read(names, *option, kind) for option, kind in texts)
 
-    def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
-        """Run the algorithm, twice if that takes little time, and time the last run."""
+    def measure(
+        self, A: Matrix, start: tuple[Any, ...], facts: Facts
+    ) -> tuple[Any, float, dict[str, Any]]:
+        """Run the algorithm, twice if that takes little time; return result, time and facts."""
         result, ms = self.timed(A, start)
         compiles = A.backend.capabilities.sources_hash
         slowest = max(its for (its,) in of_all(A.backend, ms))
@@ -152,7 +140,7 @@ class Command:
         if warm:
             result, ms = self.timed(A, start)
         said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start), "warm": warm}
-        return Measured(result, ms, said)
+        return result, ms, said
 
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
         begin = time.perf_counter()
@@ -198,7 +186,7 @@ class Command:
     def title(self, start: tuple[Any, ...]) -> str:
         return self.job.algorithm
 
-    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
+    def write_trace(self, found: dict[str, Any], file: Path) -> None:
         """Write the trace of a command that has one."""
 
     def print(self, found: dict[str, Any]) -> None:
@@ -297,7 +285,9 @@ class Search(Command):
     def start(self, names: Names) -> tuple[Any, ...]:
         return (self.begin.start("bfs", names),)
 
-    def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
+    def measure(
+        self, A: Matrix, start: tuple[Any, ...], facts: Facts
+    ) -> tuple[Any, float, dict[str, Any]]:
         """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
 
         A traced search that is fused runs another variant of the timed one's kernel: one that logs;
@@ -309,6 +299,7 @@ class Search(Command):
             self.job.run(A, *start)
         with trace() as traced:
             self.job.run(A, *start)
+        self.traced, self.compile_ms = traced, cold.totals().compile_ms
         if traced.totals().unlogged:  # no rows by level; another search has the same depth
             depth = int(algorithms.bfs_levels_multi(A, start[0]).reduce("max").new().value)
         else:  # levels that did not fit the log included
@@ -324,15 +315,14 @@ class Search(Command):
             "edges_traversed": traversed, "mteps": traversed / ms / 1e3,
             "levels": [_level(row) for row in _products(traced)],
         }  # fmt: skip
-        return Measured(result, ms, said, traced, cold.totals().compile_ms)
+        return result, ms, said
 
     def title(self, start: tuple[Any, ...]) -> str:
         return f"{self.job.algorithm} from vertex {start[0]}"
 
-    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
-        assert measured.trace is not None
+    def write_trace(self, found: dict[str, Any], file: Path) -> None:
         if file.suffix == ".json":
-            measured.trace.to_json(file)
+            self.traced.to_json(file)
             return
         facts = {
             "graph": found["graph"],
@@ -340,10 +330,10 @@ class Search(Command):
             "edges": f"{found['edges']:,} {found['edges_kind']}",
             "search": f"{found['output']} from {_begin(found)}, {found['reached']:,} reached",
             "backend": f"{found['backend']}, lagpu {found['versions']['lagpu']}",
-            "untraced": f"{measured.ms:.3f} ms, after a warm-up",
-            "compiling": f"{measured.compile_ms:.1f} ms in the traced run before this one",
+            "untraced": f"{found['ms']:.3f} ms, after a warm-up",
+            "compiling": f"{self.compile_ms:.1f} ms in the traced run before this one",
         }
-        measured.trace.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
+        self.traced.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
 
     def print(self, found: dict[str, Any]) -> None:
         searches = len(found["sources"]) if found.get("each") else 1
