@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu import algorithms, check
+from lagpu.algebra.tables import semiring
 from lagpu.algorithms.betweenness import is_directed
 from lagpu.check.graph import climbed
 from lagpu.core import Matrix, Vector
-from lagpu.errors import CheckFailed
+from lagpu.errors import CheckFailed, InvalidValue
 
 Array = np.ndarray[Any, Any]
 
@@ -166,9 +167,9 @@ def _tree(parents: Any) -> Answer:
     return Answer(depths(parents.to_dense(-1)), parents.to_coo())
 
 
-def _bfs(found: Any) -> Answer:
-    levels, parents = found
-    return Answer(levels.to_dense(-1), (None, parents.to_coo()))
+def _with_tree(found: Any) -> Answer:
+    distances, parents = found
+    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
 
 
 def _entries(v: Any) -> Answer:
@@ -181,11 +182,6 @@ def _number(x: Any) -> Answer:
 
 def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
-
-
-def _tree_by_lengths(found: Any) -> Answer:
-    distances, parents = found
-    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
 
 
 def _levels_of_each(levels: Matrix) -> Answer:
@@ -254,7 +250,7 @@ ALGORITHMS = (
               command="bfs", topic="levels"),
     Algorithm("bfs_parents", _ONE, check.check_parents, read=_tree, rounds=_deepest,
               topic="levels"),
-    Algorithm("bfs", _ONE, _check_bfs, read=_bfs, rounds=_deepest, topic="levels"),
+    Algorithm("bfs", _ONE, _check_bfs, read=_with_tree, rounds=_deepest, topic="levels"),
     Algorithm("count_shortest_paths", _ONE, check.check_paths, read=dense(0), rule="close",
               topic="paths"),
     Algorithm("bfs_levels_joint", _MANY, check.check_levels_joint, f"from {SOURCES} at once",
@@ -367,9 +363,9 @@ ALGORITHMS = (
     Algorithm("delta_stepping", _ONE, check.check_distances, graph="weighted", read=dense(-1),
               topic="weights"),
     Algorithm("sssp_parents", _ONE, lambda A, s, x: check.check_sssp_parents(A, s, *x),
-              graph="weighted", read=_tree_by_lengths, measured_as="bellman_ford", topic="weights"),
+              graph="weighted", read=_with_tree, measured_as="bellman_ford", topic="weights"),
     Algorithm("sssp_parents", _MANY, lambda A, s, x: check.check_sssp_parents(A, s, *x),
-              f"from {SOURCES} at once", graph="weighted", read=_tree_by_lengths,
+              f"from {SOURCES} at once", graph="weighted", read=_with_tree,
               measured_as="bellman_ford"),
     Algorithm("shortest_path", ("source", "target"), check.check_route, "by weights",
               {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),
@@ -455,3 +451,60 @@ FINDS = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_short
 
 #: Checkers of (matrix, *arguments, result) by the name of the algorithm, with its defaults.
 PROOFS = {row.name: row.check for row in reversed(ALGORITHMS) if row.check is not None}
+
+
+# ---- the questions of ``lagpu bench --algorithm``: rows of the table, and products
+#: Products of the matrix with a full vector of FP32, beside the algorithms, by their semirings.
+PRODUCTS = ("plus_second", "plus_times")
+
+
+def factors(n: int) -> Array:
+    """Return the vector of the products, (n,), FP32."""
+    return (1 + np.arange(n) % 64 / 64).astype(np.float32)
+
+
+def _product(name: str) -> Algorithm:
+    """Return a product as a question; the vector is made at the first run, before any is timed."""
+    made: list[Any] = []
+
+    def call(A: Matrix, _facts: Any) -> Any:
+        if not made or made[0] is not A:
+            made[:] = [A, Vector.from_dense(factors(A.ncols), backend=A.backend)]
+        return semiring[name](A @ made[1]).new()
+
+    graph = "pattern" if name == "plus_second" else "FP32"
+    return Algorithm("product", label=f"{name} FP32", graph=graph, read=dense(0), rule="FP32",
+                     why_not=directed, call=call)  # fmt: skip
+
+
+#: Every question, expensive ones last.
+QUESTIONS = (*(row for row in ALGORITHMS if not row.measured_as), *map(_product, PRODUCTS))
+
+
+def questions_of(names: Sequence[str]) -> list[Algorithm]:
+    """Return the questions about some algorithms; ``all`` or an empty list means every one."""
+    known = list(dict.fromkeys(row.name for row in QUESTIONS))
+    others = {row.name: row.measured_as for row in ALGORITHMS if row.name not in known}
+    words = [word for text in names for word in text.split(",")] or ["all"]
+    for word in words:
+        if word in others:
+            raise InvalidValue(f"--algorithm: {word} is measured as {others[word]}. Use this name.")
+        if word != "all" and word not in known:
+            remedy = f"Use all or some of {', '.join(known)}."
+            raise InvalidValue(f"--algorithm: there is no {word!r}. {remedy}")
+    return [row for row in QUESTIONS if "all" in words or row.name in words]
+
+
+def differs(rule: str, first: Answer, other: Answer) -> bool:
+    """Return whether two answers differ by the rule of their question."""
+    x, y = first.same, other.same
+    if x.shape != y.shape:
+        return True
+    if rule == "equal":
+        return not np.array_equal(x, y)
+    if rule == "close":
+        return not np.allclose(x, y, rtol=1e-6, atol=0, equal_nan=True)
+    if rule == "FP32":  # sums of positive numbers, in any order
+        return not np.allclose(x, y, rtol=1e-4, atol=0)
+    # Two iterations that contract by 0.85 and stop at a change below e differ by at most this.
+    return not np.abs(x - y).sum() <= 2 * RANK_ERROR / (1 - 0.85)

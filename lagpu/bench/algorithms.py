@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 from lagpu import backends, errors
 from lagpu.backends import protocol
-from lagpu.bench import graphs, harness, peers, questions
+from lagpu.bench import graphs, harness, peers
 from lagpu.bench.graphs import Problem, Summary
 from lagpu.bench.harness import Clock, Report, Row, Say, used_bytes
-from lagpu.catalog import Algorithm, Answer
+from lagpu.catalog import QUESTIONS, Algorithm, Answer, differs, questions_of
 from lagpu.core import Matrix
 from lagpu.dtypes import FP32, INT64
 from lagpu.errors import CheckFailed, InvalidValue
@@ -113,7 +113,7 @@ class Bench:
 
     def prepare(self, key: str) -> None:
         self._asked = None  # frees what the question before has prepared
-        self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
+        self._asked = self._system.prepare(next(q for q in QUESTIONS if q.key == key))
 
     def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
         """Ask the prepared question after a warm-up, until the runs took some seconds.
@@ -185,7 +185,7 @@ def run(
         if not 0 < getattr(plan, name) <= _MOST:
             fact = f"--{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}"
             raise InvalidValue(f"bench: {fact}.")
-    asked = questions.chosen(plan.algorithms)
+    asked = questions_of(plan.algorithms)
     for name in plan.graphs:
         graphs.require_graph(name, plan.renumber)
     others = peers.chosen(plan.peers, peers.ANSWERING)
@@ -208,8 +208,7 @@ def run(
         try:
             with tempfile.TemporaryDirectory(prefix="lagpu-") as folder, removed(folder):
                 tested = _TestGraph(plan, Path(folder), end, failures)
-                for row in tested.rows(name, places, others, asked, say):
-                    rows.append(row)
+                rows.extend(tested.rows(name, places, others, asked, say))
         except (Failed, errors.OutOfMemory) as error:  # other graphs may be smaller
             failures.append(f"{name}: {error}")
         finally:
@@ -320,7 +319,7 @@ def _check(given: Problem, question: Algorithm, answers: list[tuple[Row, Answer]
             return f"{row['system']}: {error}"
         row["checked"] = True
     if len(answers) > 1:
-        if questions.differs(question.rule, right, answer):
+        if differs(question.rule, right, answer):
             row["checked"] = False
             return f"{first['system']} and {row['system']} differ"
         first["checked"] = row["checked"] = True
@@ -418,7 +417,6 @@ class Worker:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
     def close(self) -> None:
-        """End the process."""
         self.process.kill()
         self.process.join()
         self._here.close()

@@ -22,10 +22,9 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from lagpu import errors
-from lagpu.bench import questions
 from lagpu.bench.graphs import Columns
 from lagpu.bench.harness import Array, Row
-from lagpu.catalog import FEW, RANK_ERROR, SAMPLED, Algorithm, Answer, depths
+from lagpu.catalog import FEW, PRODUCTS, RANK_ERROR, SAMPLED, Algorithm, Answer, depths, factors
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
 
@@ -399,7 +398,7 @@ class _CuSparse:
         self._graph, n = graph, graph.facts.vertices
         narrow = (part.astype(np.int32, copy=False) for part in graph.columns)
         self._ptr, self._idx = map(self._cp.asarray, narrow)
-        self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
+        self._x, self._y = self._cp.asarray(factors(n)), self._cp.zeros(n, np.float32)
 
     def prepare(self, question: Algorithm) -> Asked:
         """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
@@ -428,7 +427,7 @@ PEERS = {
     "networkit": Peer("networkit", "networkit", _NetworKit),
     "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH.keys()),
     "cusparse": Peer("cupyx", "cupy-cuda13x", _CuSparse, output="",
-                     keys=[f"product {name} FP32" for name in questions.PRODUCTS]),
+                     keys=[f"product {name} FP32" for name in PRODUCTS]),
 }  # fmt: skip
 
 #: The libraries that answer questions.

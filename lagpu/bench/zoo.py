@@ -12,6 +12,7 @@ from lagpu import backends
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness
+from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Keep, Report, Row, Say
 from lagpu.bench.suite import ALGORITHMS, as_mode, placed_on
 from lagpu.core import Matrix
@@ -82,9 +83,7 @@ def measured(name: str, A: Matrix, outputs: Sequence[str], roots: int, seed: int
 
 def sources_of(A: Matrix, count: int, seed: int) -> list[int]:
     """Return some vertices that have an edge."""
-    found = np.flatnonzero(np.diff(A.to_csc()[0]))
-    drawn = np.random.default_rng(seed).choice(found, min(count, len(found)), replace=False)
-    return [int(v) for v in drawn]
+    return drawn(np.flatnonzero(np.diff(A.to_csc()[0])), count, seed)
 
 
 def cost_of(clock: Clock, search: Callable[[], object]) -> float:

@@ -63,8 +63,7 @@ def check_remoteness(
         elif total:
             wanted[v] = reaching / total * (reaching / (n - 1) if wf_improved else 1)
     bad = present & _differ(value.astype(float), wanted, rel_tol, 0)
-    proof.refuse(1, bad, lambda v: f"{of} {value[v]}, but it is {wanted[v]}")
-    return REMOTENESS_RULES
+    return proof.refuse(1, bad, lambda v: f"{of} {value[v]}, but it is {wanted[v]}")
 
 
 def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Array, Array]]:
@@ -193,8 +192,7 @@ def check_betweenness(
     rounding = 1e-6 * float(np.nanmax(found, initial=0))
     found = proof.full(error, "error", "error", rule=2)
     wanted = _scaled(spread, counted, pairs, normalized, directed)
-    proof.refuse(2, _differ(found, wanted, 1e-6, rounding), describe)
-    return BETWEENNESS_RULES
+    return proof.refuse(2, _differ(found, wanted, 1e-6, rounding), describe)
 
 
 def check_edge_betweenness(
@@ -231,8 +229,7 @@ def check_edge_betweenness(
         return f"{found.data[k]}, but the sum gives {wanted[k]}"
 
     bad = _differ(found.data, wanted, rel_tol)
-    proof.refuse(1, bad, describe, lambda k: f"edge {u[k]} -> {v[k]}")
-    return BETWEENNESS_RULES[:2]
+    return proof.refuse(1, bad, describe, lambda k: f"edge {u[k]} -> {v[k]}")[:2]
 
 
 def _rows(edges: Any, vertices: Array) -> Iterator[Rows]:
@@ -370,8 +367,8 @@ def check_pagerank(
     """
     proof = Proof("check_pagerank", PAGERANK_RULES, A, values=weight)
     rank, n = proof.full(ranks, "ranks", "rank", lambda x: x >= 0), proof.n
-    if n and dangling is not False and not abs(rank.sum() - 1) < 1e-9:
-        proof.fail(1, f"the sum is {rank.sum()}")
+    holds = not n or dangling is False or abs(rank.sum() - 1) < 1e-9
+    proof.require(1, holds, f"the sum is {rank.sum()}")
     edges, back = proof.edges, proof.edges.reversed
     largest = back.at_ends(lambda e: e.weights, np.maximum, 0.0)
     largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
@@ -390,13 +387,12 @@ def check_pagerank(
         wanted = np.full(n, 1 / max(n, 1))
         for _ in range(max_iter):
             wanted = step(wanted)
-        proof.refuse(3, _differ(rank, wanted, 1e-9), lambda v: f"{rank[v]}, not {wanted[v]}")
-        return PAGERANK_RULES
+        bad = _differ(rank, wanted, 1e-9)
+        return proof.refuse(3, bad, lambda v: f"{rank[v]}, not {wanted[v]}")
     moved = np.abs(step(rank) - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
-    if n and not moved < enough + 1e-12:
-        proof.fail(2, f"by {moved}, not below {enough}")
-    return PAGERANK_RULES[:3]
+    holds = not n or moved < enough + 1e-12
+    return proof.require(2, holds, f"by {moved}, not below {enough}")[:3]
 
 
 def _numbers(proof: Proof, given: Any) -> Array:
@@ -441,10 +437,9 @@ def check_eigenvector(
     step, norm = _products(proof.edges)
     moved = x + step(x)
     length = float(np.linalg.norm(moved))
-    if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
-        proof.fail(1, f"it is {np.linalg.norm(x)}")
-    _refuse_moved(proof, moved / (length or 1) - x, 2 * n * tol * (1 + norm) / (length or 1))
-    return VECTOR_RULES
+    _require_one(proof, np.linalg.norm(x))
+    allowed = 2 * n * tol * (1 + norm) / (length or 1)
+    return _require_still(proof, moved / (length or 1) - x, allowed)
 
 
 def check_katz(
@@ -465,11 +460,10 @@ def check_katz(
     step, norm = _products(proof.edges)
     rest, factor = x - alpha * step(x), 1.0
     if normalized:
-        if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
-            proof.fail(1, f"it is {np.linalg.norm(x)}")
+        _require_one(proof, np.linalg.norm(x))
         factor = max(0.0, rest @ begin / (begin @ begin)) if begin.any() else 0.0
-    _refuse_moved(proof, rest - factor * begin, n * tol * max(1, abs(alpha) * norm))
-    return VECTOR_RULES
+    allowed = n * tol * max(1, abs(alpha) * norm)
+    return _require_still(proof, rest - factor * begin, allowed)
 
 
 def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) -> tuple[str, ...]:
@@ -487,14 +481,13 @@ def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) ->
     ways = (("hub", against, along), ("authority", along, against))
     for x, (name, second, first) in zip(found, ways, strict=True):
         values = proof.full(x, name, name, lambda x: x >= 0)
-        if proof.n and not abs(values.sum() - 1) < 1e-9:
-            proof.fail(1, f"it is {values.sum()}")
+        _require_one(proof, values.sum())
         moved, slack = values, 2 * tol
         for step in (first, second):
             moved = step(moved)
             total = float(moved.sum()) or 1.0
             moved, slack = moved / total, slack * max(1, norm / total)
-        _refuse_moved(proof, moved - values, slack)
+        _require_still(proof, moved - values, slack)
     return VECTOR_RULES
 
 
@@ -508,10 +501,14 @@ def _products(edges: Slices) -> tuple[Callable[[Array], Array], float]:
     return product, float(out.max(initial=0))
 
 
-def _refuse_moved(proof: Proof, change: Array, allowed: float) -> None:
+def _require_one(proof: Proof, total: Any) -> None:
+    proof.require(1, not proof.n or abs(total - 1) < 1e-9, f"it is {total}")
+
+
+def _require_still(proof: Proof, change: Array, allowed: float) -> tuple[str, ...]:
     moved = float(np.abs(change).sum())
-    if proof.n and not moved <= allowed + 1e-12:
-        proof.fail(2, f"by {moved:.3g} in sum, more than {allowed:.3g}")
+    fault = f"by {moved:.3g} in sum, more than {allowed:.3g}"
+    return proof.require(2, not proof.n or moved <= allowed + 1e-12, fault)
 
 
 DEGREE_RULES = ("every vertex has its number of edges over the number of other vertices",)
@@ -538,5 +535,5 @@ def check_degree_centrality(
     into, out = ends(proof.edges), ends(proof.edges.reversed)
     both = into + (ends(proof.edges, loops=True) if proof.edges.symmetric else out)
     wanted = {"in": into, "out": out, "all": both}[kind] / max(n - 1, 1) if n > 1 else np.ones(n)
-    proof.refuse(0, _differ(found, wanted, 1e-15), lambda v: f"{found[v]}, not {wanted[v]}")
-    return DEGREE_RULES
+    bad = _differ(found, wanted, 1e-15)
+    return proof.refuse(0, bad, lambda v: f"{found[v]}, not {wanted[v]}")

@@ -436,8 +436,7 @@ class Pattern:
     """
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:
-        parts = _parts_of(A)
-        self.slices = _whole(A) if parts is None else Slices.of_parts(A, parts)
+        self.slices = _slices(A)
         self.slices.known_symmetric = symmetric
         self.n = self.slices.n
 
@@ -460,10 +459,8 @@ class Proof:
         values: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.rules = name, rules
-        if values:
-            self.edges = weighted(A)
-        else:
-            self.edges = (A if isinstance(A, Pattern) else Pattern(A)).slices
+        known = isinstance(A, Pattern) and not values
+        self.edges = A.slices if known else _slices(A, values)
         self.n = self.edges.n
         self.unreached = self.n + 1
         if source is None:
@@ -506,16 +503,23 @@ class Proof:
         """Raise `CheckFailed` for a broken rule."""
         raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
 
+    def require(self, rule: int, holds: Any, fault: str) -> tuple[str, ...]:
+        """Return all rules, or raise `CheckFailed` if one does not hold."""
+        if not holds:
+            self.fail(rule, fault)
+        return self.rules
+
     def refuse(
         self, rule: int, bad: Array, describe: Callable[[int], str],
         place: Callable[[int], str] = "vertex {}".format,
-    ) -> None:  # fmt: skip
-        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule."""
+    ) -> tuple[str, ...]:  # fmt: skip
+        """Return all rules, or raise `CheckFailed` for the first vertex that breaks one."""
         # `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
         count = int(np.count_nonzero(bad))
         if count:
             v = int(np.argmax(bad))
             self.fail(rule, f"{place(v)}: {describe(v)} (first of {count})")
+        return self.rules
 
     def vertices(self, given: Any, what: str) -> Array:
         """Return a list of vertices as an array, or raise."""
@@ -621,42 +625,24 @@ def both_ends(edges: Slice) -> tuple[Array, Array]:
     return begin, end
 
 
-def weighted(A: Any) -> Slices:
-    """Return the edges of a graph with their values."""
-    parts = _parts_of(A)
-    if parts is not None:
-        return Slices.of_parts(A, parts, values=True)
-    if hasattr(A, "to_csc"):
-        col_ptr, row_idx, values = A.to_csc()
-    else:
-        columns = sp.csc_array(A, copy=True)
-        columns.sum_duplicates()
-        col_ptr, row_idx, values = columns.indptr, columns.indices, columns.data
-    n = len(col_ptr) - 1
-    _require_square(A.shape[0], n)
-    return Slices(n, {0: Slice(n, col_ptr, row_idx, values=values)})
-
-
-def _parts_of(A: Any) -> Any:
-    """Return the `Parts` of the grid that has the graph, or None."""
-    return A.backend.capabilities.parts if isinstance(A, Matrix) else None
-
-
 def _require_square(nrows: int, n: int) -> None:
     if nrows != n:
         raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
 
 
-def _whole(A: Any) -> Slices:
-    """Return the edges of any graph as one slice without values, rows rising in each column."""
+def _slices(A: Any, values: bool = False) -> Slices:
+    """Return the edges of any graph, with or without their values, rows rising in each column."""
     own = isinstance(A, Matrix)  # so its arrays are copies
-    if own:
+    if own and A.backend.capabilities.parts is not None:
+        return Slices.of_parts(A, A.backend.capabilities.parts, values=values)
+    data: Any = None
+    if own and not values:
         col_ptr, row_idx, _ = A._flushed().matrix_to_csc(A.data, narrow=True)
     elif hasattr(A, "to_csc"):
-        col_ptr, row_idx, _ = A.to_csc()
+        col_ptr, row_idx, data = A.to_csc()
     elif hasattr(A, "tocsc"):
         columns = A.tocsc()
-        col_ptr, row_idx = columns.indptr, columns.indices
+        col_ptr, row_idx, data = columns.indptr, columns.indices, columns.data
     else:
         col_ptr, row_idx = A
     col_ptr, row_idx = np.asarray(col_ptr), np.asarray(row_idx)
@@ -667,8 +653,10 @@ def _whole(A: Any) -> Slices:
     # SciPy takes the wider of both index types.
     kind = np.int32 if max(n, row_idx.size) < 2**31 else np.int64
     row_idx, col_ptr = (x.astype(kind, copy=not own) for x in (row_idx, col_ptr))
-    arrays: Any = (np.ones(row_idx.size, np.int8), row_idx, col_ptr)
+    data = np.array(data, copy=not own) if values else np.ones(row_idx.size, np.int8)
+    arrays: Any = (data, row_idx, col_ptr)
     found = sp.csc_array(arrays, shape=(n, n))
     if not own:  # a matrix has each entry once
         found.sum_duplicates()
-    return Slices(n, {0: Slice(n, found.indptr.astype(np.int64), found.indices)})
+    lengths = found.data if values else None
+    return Slices(n, {0: Slice(n, found.indptr.astype(np.int64), found.indices, values=lengths)})

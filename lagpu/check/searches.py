@@ -55,7 +55,7 @@ def _prove_levels_from_source(proof: Proof, level: Array) -> None:
     _prove_levels(proof, level, np.array([source]), proof.n)
 
 
-def _prove_levels(proof: Proof, level: Array, sources: Array, last: int) -> None:
+def _prove_levels(proof: Proof, level: Array, sources: Array, last: int) -> tuple[str, ...]:
     """Raise unless levels obey rules 2 and 3, up to the last level, where a search stops."""
     nearest = proof.nearest(level)
     _prove_no_long_edge(proof, 2, level, np.where(nearest < last, nearest, proof.unreached))
@@ -67,7 +67,7 @@ def _prove_levels(proof: Proof, level: Array, sources: Array, last: int) -> None
             return f"level {level[v]}, but none of its in-neighbours is reached"
         return f"level {level[v]}, but its nearest in-neighbour has level {nearest[v]}"
 
-    proof.refuse(3, bad, describe)
+    return proof.refuse(3, bad, describe)
 
 
 def _prove_no_long_edge(proof: Proof, rule: int, level: Array, nearest: Array) -> None:
@@ -310,8 +310,7 @@ def check_levels_joint(
     proof.refuse(0, reached & (level > last), lambda v: f"level {level[v]}")
     wrong = np.isin(np.arange(proof.n), chosen) != (level == 0)
     proof.refuse(1, wrong, lambda v: f"level {level[v]}" if reached[v] else "no level")
-    _prove_levels(proof, level, chosen, last)
-    return JOINT_RULES
+    return _prove_levels(proof, level, chosen, last)
 
 
 def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
@@ -326,8 +325,7 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     level = proof.edges.search(chosen)
     distance = np.where(level < proof.unreached, level, np.inf)
     wrong, no = member != (distance == k), np.where(member, "", "not ")
-    proof.refuse(0, wrong, lambda v: f"{no[v]}a member, at distance {distance[v]:g}")
-    return HOP_RULES
+    return proof.refuse(0, wrong, lambda v: f"{no[v]}a member, at distance {distance[v]:g}")
 
 
 # ---- prove distances, and shortest paths
@@ -494,14 +492,10 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
         lower = proof.edges.at_ends(
             lambda e: potential[e.begin] + e.lengths < potential[e.end], np.logical_or, False
         )
-        proof.refuse(2, lower, lambda v: "its distance still decreases after n rounds")
-        return CYCLE_RULES[2:]
-    if len({*cycle}) != len(cycle):
-        proof.fail(0, f"{cycle} has a vertex twice")
+        return proof.refuse(2, lower, lambda v: "its distance still decreases after n rounds")[2:]
+    proof.require(0, len({*cycle}) == len(cycle), f"{cycle} has a vertex twice")
     length = math.fsum(_lengths_along(proof, [*cycle, *cycle[:1]], 0))
-    if not length < 0:
-        proof.fail(1, f"{cycle} has length {length:g}")
-    return CYCLE_RULES[:2]
+    return proof.require(1, length < 0, f"{cycle} has length {length:g}")[:2]
 
 
 def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
@@ -520,8 +514,7 @@ def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
     for key, length in proof.edges.gather(wanted):
         known |= zip(key.tolist(), length.tolist(), strict=True)
     for u, v in zip(begin.tolist(), end.tolist(), strict=True):
-        if u * proof.n + v not in known:
-            proof.fail(rule, f"there is no edge {u} -> {v}")
+        proof.require(rule, u * proof.n + v in known, f"there is no edge {u} -> {v}")
     return [known[k] for k in (begin * proof.n + end).tolist()]
 
 
@@ -543,15 +536,13 @@ def check_route(
     """
     proof = Proof("check_route", ROUTE_RULES, A, source, values=weight)
     vertices = proof.vertices(route, f"{route} is not within")
-    if not route or (route[0], route[-1]) != (source, target):
-        proof.fail(0, f"{route}, not {source} to {target}")
+    ends = (route[0], route[-1]) if route else None
+    proof.require(0, ends == (source, target), f"{route}, not {source} to {target}")
     if weight:
         distances, reached = proof.edges.lengths_from(source)
         distance = distances[target].item() if reached[target] else np.inf
         length = sum(_lengths_along(proof, route, 1))
-        if length != distance:
-            proof.fail(2, f"length {length}, but distance {distance}")
-        return ROUTE_RULES
+        return proof.require(2, length == distance, f"length {length}, but distance {distance}")
     u, v = vertices[:-1], vertices[1:]
     joined = proof.edges.have(u, v)
     if not joined.all():
@@ -559,6 +550,5 @@ def check_route(
         proof.fail(1, f"there is no edge {u[k]} -> {v[k]}")
     level = proof.edges.search(np.array([source]))[target]
     distance = level if level < proof.unreached else np.inf
-    if len(route) - 1 != distance:
-        proof.fail(2, f"{len(route) - 1} edges, but distance {distance:g}")
-    return ROUTE_RULES
+    fault = f"{len(route) - 1} edges, but distance {distance:g}"
+    return proof.require(2, len(route) - 1 == distance, fault)

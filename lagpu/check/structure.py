@@ -52,8 +52,7 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     proof.refuse(1, label != lowest, lambda v: f"label {label[v]}, but {words} {lowest[v]}")
     least = _strong(proof.edges, label) if strong else proof.edges.joined()
     words = "it is in the component of"
-    proof.refuse(2, label != least, lambda v: f"label {label[v]}, but {words} {least[v]}")
-    return COMPONENT_RULES
+    return proof.refuse(2, label != least, lambda v: f"label {label[v]}, but {words} {least[v]}")
 
 
 def _strong(edges: Slices, label: Array) -> Array:
@@ -122,8 +121,7 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
     proof = Proof("check_sides", SIDE_RULES, A)
     side = proof.full(sides, "sides", "side", lambda x: (x == 0) | (x == 1))
     like = proof.edges.first(lambda e: side[e.begin] == side[e.end])
-    proof.refuse(1, like < proof.n, lambda v: f"side {side[v]}, like {like[v]}")
-    return SIDE_RULES
+    return proof.refuse(1, like < proof.n, lambda v: f"side {side[v]}, like {like[v]}")
 
 
 def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
@@ -134,8 +132,7 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     """
     proof = Proof("check_odd_cycle", CYCLE_RULES, A)
     u = proof.vertices(cycle, f"{cycle} is not within")
-    if len(cycle) % 2 == 0 or len(set(cycle)) != len(cycle):
-        proof.fail(0, str(cycle))
+    proof.require(0, len(cycle) % 2 and len(set(cycle)) == len(cycle), str(cycle))
     v = np.roll(u, -1)
     joined = proof.edges.have(u, v) | proof.edges.have(v, u)
     if not joined.all():
@@ -179,8 +176,7 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     proof = Proof("check_topological_levels", ORDER_RULES, A)
     level = proof.whole(levels, "levels", "level", proof.n)
     wanted = proof.edges.at_ends(lambda e: level[e.begin] + 1, np.maximum, 0)
-    proof.refuse(1, level != wanted, lambda v: f"level {level[v]}, not {wanted[v]}")
-    return ORDER_RULES
+    return proof.refuse(1, level != wanted, lambda v: f"level {level[v]}, not {wanted[v]}")
 
 
 def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
@@ -234,8 +230,7 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     inside = proof.neighbours(lambda own, other: member[own] & member[other])
     proof.refuse(0, member & (inside < k), lambda v: f"{inside[v]} neighbours, not {k}")
     left = _peeled(proof) >= k
-    proof.refuse(1, left & ~member, lambda v: "left, but not a member")
-    return K_CORE_RULES
+    return proof.refuse(1, left & ~member, lambda v: "left, but not a member")
 
 
 def _peeled(proof: Proof) -> Array:
@@ -270,8 +265,7 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
         return int(min(first[v] for first in of))
 
     proof.refuse(0, member & near, lambda v: f"a member, like {beside(v)}")
-    proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")
-    return INDEPENDENT_RULES
+    return proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")
 
 
 # ---- prove triangles by their definition: the edges among each vertex's neighbours
@@ -382,9 +376,7 @@ def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
     """Prove that a number is that of all triangles, as in `check_triangles`, or raise."""
     proof = Proof("check_triangle_count", TRIANGLE_RULES, A)
     wanted = int(_counted(proof)[0].sum()) // 3
-    if count != wanted:
-        proof.fail(1, f"{count}, but there are {wanted}")
-    return TRIANGLE_RULES
+    return proof.require(1, count == wanted, f"{count}, but there are {wanted}")
 
 
 def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
@@ -402,9 +394,8 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
         count = sum(len(ends & near[u]) for ends in near for u in ends)
         pairs = sum(len(ends) * (len(ends) - 1) for ends in near)
     wanted = count / pairs if pairs else 0.0
-    if not abs(share - wanted) <= 1e-15 * wanted:
-        proof.fail(1, f"{share}, but the share is {wanted}")
-    return TRIANGLE_RULES
+    same = abs(share - wanted) <= 1e-15 * wanted
+    return proof.require(1, same, f"{share}, but the share is {wanted}")
 
 
 def _counted(proof: Proof) -> tuple[Array, Array]:
@@ -456,8 +447,7 @@ def _compare(proof: Proof, result: Any, wanted: Array, rel_tol: float) -> tuple[
     """Raise `CheckFailed` for the first vertex whose number is not the wanted one."""
     found = proof.full(result, proof.name.removeprefix("check_"), "number")
     bad = ~(np.abs(found - wanted) <= rel_tol * np.abs(wanted))
-    proof.refuse(1, bad, lambda v: f"{found[v]}, not {wanted[v]:.17g}")
-    return proof.rules
+    return proof.refuse(1, bad, lambda v: f"{found[v]}, not {wanted[v]:.17g}")
 
 
 # ---- what follows from the whole graph, whose edges each process collects, but for the checks of
@@ -509,8 +499,8 @@ def _places(A: Any, names: Any = None) -> Places:
 def _compare_places(
     proof: Proof, found: Places, right: Places, rules: tuple[int, int] = (0, 0), tol: float = 0,
     missing: Any = None,
-) -> None:  # fmt: skip
-    """Raise for the first entry that breaks a rule: of the places, or of the values there."""
+) -> tuple[str, ...]:  # fmt: skip
+    """Return all rules, or raise for the first entry that breaks that of places, or of values."""
     # Without an entry there is the value `missing`, if there is one.
     for place in sorted(found.keys() | right.keys()):
         x, wanted = found.get(place, missing), right.get(place, missing)
@@ -519,6 +509,7 @@ def _compare_places(
         same = x == wanted or (x != x and wanted != wanted)  # so are two that are no numbers
         if not (same or (tol and math.isclose(x, wanted, rel_tol=tol, abs_tol=tol))):
             proof.fail(rules[1], f"{place}: {x}, not {wanted}")
+    return proof.rules
 
 
 def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
@@ -542,8 +533,7 @@ def check_k_truss(A: Any, truss: Any, k: int) -> tuple[str, ...]:
             near[v].discard(u)
             waiting |= {(min(x, w), max(x, w)) for w in thirds for x in (u, v)}
     left = {(u, v): x for (u, v), x in _places(A).items() if v in near[u]}
-    _compare_places(proof, _places(truss), left, (0, 1))
-    return TRUSS_RULES
+    return _compare_places(proof, _places(truss), left, (0, 1))
 
 
 def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tuple[str, ...]:
@@ -568,8 +558,8 @@ def check_spanning_forest(A: Any, forest: Any, *, maximum: bool = False) -> tupl
         if u == v or not ranks[u, v] or values[u, v] != value or not found.edges.symmetric:
             proof.fail(0, f"({u}, {v}) with {value}")
     count, wanted = (csgraph.connected_components(x)[0] for x in (tree, ranks))
-    if count != wanted or len(tree.data) != 2 * (proof.n - count):
-        proof.fail(1, f"{len(tree.data) // 2} edges and {count} components, not {wanted}")
+    spans = count == wanted and len(tree.data) == 2 * (proof.n - count)
+    proof.require(1, spans, f"{len(tree.data) // 2} edges and {count} components, not {wanted}")
     mine = np.sort([ranks[u, v] for u, v in zip(tree.row, tree.col, strict=True) if u < v])
     differ = np.flatnonzero(mine != np.sort(csgraph.minimum_spanning_tree(ranks).data))
     if differ.size:
@@ -593,8 +583,7 @@ def check_matching(A: Any, mates: Any) -> tuple[str, ...]:
     wrong[u] = ~right | (u == v)
     proof.refuse(0, wrong, lambda v: f"mate {mate[v]}")
     free = proof.neighbours(lambda own, other: ~matched[own] & ~matched[other])
-    proof.refuse(1, free > 0, lambda v: f"{free[v]} edges to others without a mate")
-    return MATCHING_RULES
+    return proof.refuse(1, free > 0, lambda v: f"{free[v]} edges to others without a mate")
 
 
 def check_similarity(
@@ -625,8 +614,7 @@ def check_similarity(
             # inf of a neighbour that the two ends of (v, v) have alone
             "adamic_adar": sum(1 / math.log(k) if k > 1 else math.inf for k in sizes),
         }[kind]
-    _compare_places(proof, _places(found), right, (0, 1), 1e-12)
-    return SIMILARITY_RULES
+    return _compare_places(proof, _places(found), right, (0, 1), 1e-12)
 
 
 def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
@@ -640,9 +628,7 @@ def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
     mutual = edges.multiply(edges.T)
     if isinstance(share, float):
         wanted = (mutual.sum() - mutual.diagonal().sum()) / edges.sum()
-        if not abs(share - wanted) <= 1e-12:
-            proof.fail(0, f"{share}, not {wanted}")
-        return RECIPROCITY_RULES
+        return proof.require(0, abs(share - wanted) <= 1e-12, f"{share}, not {wanted}")
     value, present = proof.dense(share, "reciprocity")
     count = np.asarray(edges.sum(axis=0) + edges.sum(axis=1))
     right = 2 * np.asarray(mutual.sum(axis=1)) / np.maximum(count, 1)
@@ -667,8 +653,8 @@ def check_laplacian(
     if normalized:
         roots = np.sqrt(np.divide(1, sums, out=np.zeros(proof.n), where=sums != 0))
         wanted = roots[:, None] * wanted * roots
-    _compare_places(proof, _places(found), _places(sp.coo_array(wanted)), tol=1e-9, missing=0.0)
-    return LAPLACIAN_RULES
+    right = _places(sp.coo_array(wanted))
+    return _compare_places(proof, _places(found), right, tol=1e-9, missing=0.0)
 
 
 def check_ego_graph(
@@ -689,8 +675,7 @@ def check_ego_graph(
     kept = np.isin(edges.row, [*near]) & np.isin(edges.col, [*near])
     ends = (edges.row[kept], edges.col[kept])
     right = _places(sp.coo_array((edges.data[kept], ends), shape=edges.shape))
-    _compare_places(proof, _places(found), right)
-    return NEAR_RULES
+    return _compare_places(proof, _places(found), right)
 
 
 def check_k_hop_sizes(A: Any, k: int, sizes: Any, nodes: Any = None) -> tuple[str, ...]:
@@ -706,8 +691,8 @@ def check_k_hop_sizes(A: Any, k: int, sizes: Any, nodes: Any = None) -> tuple[st
         level = proof.edges.search(np.array([v]))
         wanted[v] = np.count_nonzero((level > 0) & (level <= min(k, proof.n)))
     words = np.where(present, size.astype(str), "no size")
-    proof.refuse(0, asked & ~(present & (size == wanted)), lambda v: f"{words[v]}, not {wanted[v]}")
-    return SIZE_RULES
+    wrong = asked & ~(present & (size == wanted))
+    return proof.refuse(0, wrong, lambda v: f"{words[v]}, not {wanted[v]}")
 
 
 def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tuple[str, ...]:
@@ -724,8 +709,7 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     if proof.n:
         right = label == label[first[count == count.max()].min()]
     member = proof.members(members)
-    proof.refuse(0, member != right, lambda v: "no member" if right[v] else "a member")
-    return LARGEST_RULES
+    return proof.refuse(0, member != right, lambda v: "no member" if right[v] else "a member")
 
 
 def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[str, ...]:
@@ -739,14 +723,13 @@ def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[s
     label = proof.full(labels, "labels", "label")
     name = Proof(proof.name, CONTRACTION_RULES, quotient).full(names, "names", "name")
     right = np.unique(label)
-    if name.tolist() != right.tolist():
-        proof.fail(0, f"{name.tolist()}, not {right.tolist()}")
+    same = name.tolist() == right.tolist()
+    proof.require(0, same, f"{name.tolist()}, not {right.tolist()}")
     sums: Places = defaultdict(float)
     edges = proof.matrix().tocoo()
     for u, v, x in zip(edges.row, edges.col, edges.data.tolist(), strict=True):
         sums[label[u].item(), label[v].item()] += x
-    _compare_places(proof, _places(quotient, name), sums, (1, 1), 1e-12)
-    return CONTRACTION_RULES
+    return _compare_places(proof, _places(quotient, name), sums, (1, 1), 1e-12)
 
 
 def _is_symmetric(proof: Proof, edges: Any) -> bool:
@@ -781,9 +764,7 @@ def check_modularity(
     proof, edges, pairs = _expected(A, weight, "check_modularity", MODULARITY_RULES, directed)
     label = proof.full(labels, "labels", "label")
     wanted = (edges.toarray() - resolution * pairs)[label[:, None] == label].sum()
-    if not abs(found - wanted) <= 1e-9:
-        proof.fail(0, f"{found}, not {wanted}")
-    return MODULARITY_RULES
+    return proof.require(0, abs(found - wanted) <= 1e-9, f"{found}, not {wanted}")
 
 
 def check_communities(
@@ -844,5 +825,4 @@ def check_label_propagation(
             label = now
         if (label == before).all():
             break
-    proof.refuse(0, given != label, lambda v: f"label {given[v]}, not {label[v]}")
-    return PROPAGATION_RULES
+    return proof.refuse(0, given != label, lambda v: f"label {given[v]}, not {label[v]}")

@@ -212,7 +212,6 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
 
 
 def compile_kernels(backend: str, jobs: int | None) -> None:
-    """Compile the kernels of all algorithms in `jobs` processes, and print how long it took."""
     from lagpu.selftest.kernels import compile_all
 
     began = time.perf_counter()

@@ -13,7 +13,7 @@ import inspect
 import math
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -59,12 +59,10 @@ REQUIRED = inspect.Parameter.empty
 
 
 def argument(metavar: str, help: str, kind: Any = str, default: Any = REQUIRED) -> Declared:
-    """Return an argument."""
     return Annotated[kind, typer.Argument(metavar=metavar, help=help)], default
 
 
 def value(kind: Any, default: Any, help: str, *names: str, **how: Any) -> Declared:
-    """Return an option with a value."""
     return Annotated[kind, typer.Option(*names, help=help, **how)], default
 
 
@@ -74,7 +72,6 @@ def option(kind: Any, help: str, *names: str, **how: Any) -> Declared:
 
 
 def flag(name: str, help: str) -> Declared:
-    """Return an option without a value."""
     return value(bool, False, help, name)
 
 
@@ -168,18 +165,14 @@ def add(
     to: typer.Typer = app,
 ) -> None:  # fmt: skip
     """Add a command, which is called with the values of its options by name."""
-
-    def call(**given: Any) -> None:
-        command(**given)
-
     keyword = inspect.Parameter.KEYWORD_ONLY
     given = [
         inspect.Parameter(name, keyword, default=default, annotation=of)
         for name, (of, default) in options.items()
     ]
-    call.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
-    call.__annotations__ = {name: of for name, (of, _) in options.items()}
-    to.command(name, help=help)(call)
+    command.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    command.__annotations__ = {name: of for name, (of, _) in options.items()}
+    to.command(name, help=help)(command)
 
 
 def run(body: str, given: dict[str, Any]) -> None:
@@ -357,11 +350,12 @@ class Job:
     prove: Callable[..., Any] | None = None
     vector: Callable[[Any], Any] = lambda found: found  # what is saved of a result, or None
     of_vertices: bool = False  # whether the values of the result are vertices
+    is_matrix: bool = False  # whether the result is one
     dup_op: str | None = None  # of the weights of an edge that a file gives twice: else their sum
     seed_for: str = ""  # what the seed is for, besides a generated graph
+    kinds: Sequence[str] = ()  # what the texts of `vertices` are, unless those are vertices
 
     def run(self, A: Matrix, *vertices: Any) -> Any:
-        """Return the result of the algorithm."""
         call = self.call or getattr(algorithms, self.algorithm)
         return call(A, *vertices, **self.more)
 
@@ -418,7 +412,6 @@ class Algorithms(TyperGroup):
     prepare: Callable[[Any], Any] = staticmethod(lambda command: command)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the algorithms."""
         return list(algorithms.__all__)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

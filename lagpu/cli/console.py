@@ -63,7 +63,6 @@ def show(*parts: Any) -> None:
 
 
 def print_json(found: dict[str, Any]) -> None:
-    """Print one object on one line."""
     print(json.dumps(found))
 
 

@@ -53,7 +53,6 @@ class Names:
         return self._place[text]
 
     def vertices(self, text: str, option: str = "--sources") -> list[int]:
-        """Return the numbers of the vertices that an option names."""
         words = text.split(",")
         if self.ids is not None:
             return [self.vertex(word, option) for word in words]
@@ -169,7 +168,6 @@ def require_no_device(file: Path) -> None:
 
 
 def facts_of(A: Matrix) -> Facts:
-    """Return the sizes and the degrees of a graph."""
     with busy("counting degrees"):
         return Facts.of(A)
 
@@ -238,7 +236,6 @@ def _pieces(A: Matrix) -> list[dict[str, int]]:
 
 
 def generate(spec: str, out: Path, seed: int | None) -> None:
-    """Make a graph and write it; raise first if the file cannot be written."""
     require_writable(out)
     if seed is not None and generators.is_spec(spec):
         require_random(spec)
@@ -266,7 +263,6 @@ def _write(A: Matrix, out: Path) -> None:
 
 
 def list_backends(as_json: bool) -> None:
-    """Print each backend, and why it is unavailable."""
     found = backends.available()
     if as_json:
         print_json(found)

@@ -53,7 +53,6 @@ def bench(
     algorithm: Sequence[str] | None, peers: Sequence[str] | None, seed: int | None, renumber: bool,
     json_file: Path | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Measure searches, or every algorithm."""
     times = {name: given.pop(name) for name in ("repeats", "seconds", "limit", "budget")}
     csc = orientation if orientation == Forms.CSC else None
     chosen = {"mode": mode, "output": output, "policy": policy, "orientation": csc, **given}

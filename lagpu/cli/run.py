@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,30 +42,14 @@ _VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle", "cycle", "
 _APART = ("algorithm", "edges_kind", "warm", "load_ms", "ms", "backend", "checked", "versions")
 
 
-def run(options: Options, job: Job, check: bool, as_json: bool, **files: Path | None) -> None:
-    """Run the command of an algorithm."""
-    Command(options, job).run(check=check, as_json=as_json, **files)
+def run(options: Options, job: Job, **given: Any) -> None:
+    Command(options, job).run(**given)
 
 
 def bfs(
     options: Options, source: str | None, sources: str | None, each: bool, output: str, **given: Any
 ) -> None:
-    """Run the search, prove and save the result if requested, and print it."""
     Search(options, Begin(source, sources, each), str(output)).run(**given)
-
-
-@dataclass(eq=False)
-class Measured:
-    """A result, its time, and the facts to print.
-
-    `trace` is that of another run, and `compile_ms` the time to compile in the run before it.
-    """
-
-    result: Any
-    ms: float
-    facts: dict[str, Any]
-    trace: Trace | None = None
-    compile_ms: float = 0.0
 
 
 class Command:
@@ -104,22 +88,22 @@ class Command:
             require_size(A.nrows, "the graph", "--step")
         facts = facts_of(A)
         with console.busy(f"{job.algorithm} on {A.backend.name}"):
-            measured = self.measure(A, start, facts)
-        refusal = self.refusal(A, start, measured.result) if check else None
+            result, ms, said = self.measure(A, start, facts)
+        refusal = self.refusal(A, start, result) if check else None
         found = {
             "graph": options.graph, "vertices": facts.vertices, "edges": facts.edges,
-            "edges_kind": facts.kind, **_named(measured.facts, names), "load_ms": load_ms,
-            "ms": measured.ms, "backend": A.backend.name,
+            "edges_kind": facts.kind, **_named(said, names), "load_ms": load_ms,
+            "ms": ms, "backend": A.backend.name,
             "checked": refusal is None if check else None, "versions": versions.versions(),
         }  # fmt: skip
-        saved = save if refusal is None and self.write(measured.result, save, names) else None
+        saved = save if refusal is None and self.write(result, save, names) else None
         if as_json:
             console.print_json(found)
         else:
             self.print(found)
         if trace_file is not None:
             with os_errors_named("--trace", trace_file):
-                self.write_trace(found, measured, trace_file)
+                self.write_trace(found, trace_file)
         if step_file is not None:
             steps = step(lambda: self.call(A, *start))
             shown = {"graph": options.graph, "on": A.backend.name}
@@ -133,16 +117,22 @@ class Command:
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
         """Raise for options that do not fit together."""
+        if self.job.is_matrix:
+            self.saved_as = (".npz", ".mtx")
+            if self.options.renumber and save is not None:
+                raise InvalidValue("--save: a matrix has no place for names. Leave --renumber out.")
 
     def start(self, names: Names) -> tuple[Any, ...]:
         """Return the arguments of the algorithm after the graph."""
-        return tuple(
-            (names.vertices if option in _LISTS else names.vertex)(text, option)
-            for option, text in self.job.vertices.items()
-        )
+        given = self.job.vertices
+        kinds = self.job.kinds or ["vertices" if x in _LISTS else "vertex" for x in given]
+        texts = zip(given.items(), kinds, strict=True)
+        return tuple(_read(names, *option, kind) for option, kind in texts)
 
-    def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
-        """Run the algorithm, twice if that takes little time, and time the last run."""
+    def measure(
+        self, A: Matrix, start: tuple[Any, ...], facts: Facts
+    ) -> tuple[Any, float, dict[str, Any]]:
+        """Run the algorithm, twice if that takes little time; return result, time and facts."""
         result, ms = self.timed(A, start)
         compiles = A.backend.capabilities.sources_hash
         slowest = max(its for (its,) in of_all(A.backend, ms))
@@ -150,10 +140,9 @@ class Command:
         if warm:
             result, ms = self.timed(A, start)
         said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start), "warm": warm}
-        return Measured(result, ms, said)
+        return result, ms, said
 
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
-        """Return the complete result of the algorithm and its milliseconds."""
         begin = time.perf_counter()
         result = self.call(A, *start)
         if isinstance(result, Vector):  # the loop has counted the entries of a matrix
@@ -161,7 +150,6 @@ class Command:
         return result, (time.perf_counter() - begin) * 1e3
 
     def call(self, A: Matrix, *start: Any) -> Any:
-        """Return the result of the algorithm."""
         return self.job.run(A, *start)
 
     def prove(self, A: Matrix, *found: Any) -> None:
@@ -196,14 +184,12 @@ class Command:
         return entries is not None
 
     def title(self, start: tuple[Any, ...]) -> str:
-        """Return the title of a page of steps."""
         return self.job.algorithm
 
-    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
+    def write_trace(self, found: dict[str, Any], file: Path) -> None:
         """Write the trace of a command that has one."""
 
     def print(self, found: dict[str, Any]) -> None:
-        """Print a result for a reader."""
         lines = {name: value for name, value in found.items() if name not in _APART}
         lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
         when = "after a warm-up" if found["warm"] else "the first run"
@@ -277,7 +263,6 @@ class Search(Command):
         super().__init__(options, Job(name, of_vertices=output == "parents"))
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
-        """Raise for options that do not fit together."""
         begin = self.begin
         begin.require_one("bfs")
         if self.options.renumber and begin.each and save is not None:
@@ -298,10 +283,11 @@ class Search(Command):
             )
 
     def start(self, names: Names) -> tuple[Any, ...]:
-        """Return the source, or the list of sources."""
         return (self.begin.start("bfs", names),)
 
-    def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
+    def measure(
+        self, A: Matrix, start: tuple[Any, ...], facts: Facts
+    ) -> tuple[Any, float, dict[str, Any]]:
         """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
 
         A traced search that is fused runs another variant of the timed one's kernel: one that logs;
@@ -313,6 +299,7 @@ class Search(Command):
             self.job.run(A, *start)
         with trace() as traced:
             self.job.run(A, *start)
+        self.traced, self.compile_ms = traced, cold.totals().compile_ms
         if traced.totals().unlogged:  # no rows by level; another search has the same depth
             depth = int(algorithms.bfs_levels_multi(A, start[0]).reduce("max").new().value)
         else:  # levels that did not fit the log included
@@ -328,17 +315,14 @@ class Search(Command):
             "edges_traversed": traversed, "mteps": traversed / ms / 1e3,
             "levels": [_level(row) for row in _products(traced)],
         }  # fmt: skip
-        return Measured(result, ms, said, traced, cold.totals().compile_ms)
+        return result, ms, said
 
     def title(self, start: tuple[Any, ...]) -> str:
-        """Return the title of a page of steps."""
         return f"{self.job.algorithm} from vertex {start[0]}"
 
-    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
-        """Write the trace in the format of the file's suffix."""
-        assert measured.trace is not None
+    def write_trace(self, found: dict[str, Any], file: Path) -> None:
         if file.suffix == ".json":
-            measured.trace.to_json(file)
+            self.traced.to_json(file)
             return
         facts = {
             "graph": found["graph"],
@@ -346,13 +330,12 @@ class Search(Command):
             "edges": f"{found['edges']:,} {found['edges_kind']}",
             "search": f"{found['output']} from {_begin(found)}, {found['reached']:,} reached",
             "backend": f"{found['backend']}, lagpu {found['versions']['lagpu']}",
-            "untraced": f"{measured.ms:.3f} ms, after a warm-up",
-            "compiling": f"{measured.compile_ms:.1f} ms in the traced run before this one",
+            "untraced": f"{found['ms']:.3f} ms, after a warm-up",
+            "compiling": f"{self.compile_ms:.1f} ms in the traced run before this one",
         }
-        measured.trace.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
+        self.traced.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
 
     def print(self, found: dict[str, Any]) -> None:
-        """Print a search for a reader."""
         searches = len(found["sources"]) if found.get("each") else 1
         share = found["reached"] / (found["vertices"] * searches)
         edges = found["edges_traversed"]
@@ -464,8 +447,8 @@ def _cell(values: list[Any]) -> str:
 _METAVARS = {x: x.upper() for x in ("vertex", "vertices", "pairs")}
 _METAVARS |= {"weights": "VERTICES|FILE", "number": "NUMBER|FILE", "vector": "FILE"}
 _FACTS = {"source": "vertex", "target": "vertex", "sources": "vertices", "few": "vertices"}
-_NAMES = _FACTS | dict.fromkeys(("targets", "nodes", "nbunch", "u", "v", "path"), "vertices")
-_KINDS = _NAMES | {"pairs": "pairs"}
+_KINDS = _FACTS | dict.fromkeys(("targets", "nodes", "nbunch", "u", "v", "path"), "vertices")
+_KINDS["pairs"] = "pairs"
 _OF_GRAPH = ("directed", "undirected")  # set by options of the graph
 # Right results are right with any of these.
 _ANY = {
@@ -514,9 +497,9 @@ class Call:
     """An algorithm as a command: its parameters after the matrix, and what is known of them."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.function = name, getattr(algorithms, name)
-        signature = inspect.signature(self.function)
-        self.doc = inspect.getdoc(self.function) or ""
+        self.name, function = name, getattr(algorithms, name)
+        signature = inspect.signature(function)
+        self.doc = inspect.getdoc(function) or ""
         self.result = str(signature.return_annotation).removeprefix("tuple[")
         self.parameters = [*signature.parameters.values()][1:]
         self.rows = [row for row in ALGORITHMS if row.name == name]
@@ -529,7 +512,6 @@ class Call:
         }
 
     def options(self) -> dict[str, Declared]:
-        """Return the options of the command."""
         said = described(self.doc, "Parameters")
         found: dict[str, Declared] = {}
         for parameter in self.parameters:
@@ -552,33 +534,41 @@ class Call:
         return found
 
     def job(self, **values: Any) -> Job:
-        """Return the job for the values of the options."""
-        texts = {f"--{x.replace('_', '-')}": values[x] for x in self.texts(values)}
+        names = [x for x, y in values.items() if isinstance(self.kinds[x], str) and y is not None]
+        row = self.checker(values)
+        lengths = self.name in _OF_LENGTHS or any(x.graph == "weighted" for x in self.rows)
+
+        def call(A: Matrix, *read: Any) -> Any:
+            given = values | dict(zip(names, read, strict=True))
+            return getattr(algorithms, self.name)(A, **self.arguments(A, given))
+
+        def prove(_: Any, A: Matrix, *read: Any) -> None:
+            assert row is not None and row.check is not None  # noqa: PT018
+            *texts, result = read
+            given = self.arguments(A, values | dict(zip(names, texts, strict=True)))
+            first = [given.pop(x.name) for x in self.parameters[: len(row.given)]]
+            own = inspect.signature(row.check).parameters
+            more = {x: y for x, y in given.items() if x in own and y is not None}
+            row.check(A, *first, result, **more)
+
         return Job(
-            self.name, lambda found, *_: self.facts(found), values, texts,
+            self.name, lambda found, *_: self.facts(found), call=call,
+            vertices={f"--{x.replace('_', '-')}": values[x] for x in names},
+            kinds=[self.kinds[x] for x in names], prove=None if row is None else prove,
             vector=lambda found: found[0] if isinstance(found, tuple) else found,
             of_vertices=self.name in _OF_VERTICES and values.get("colors") is None,
-            dup_op=SHORTEST if self.has_lengths else None,
+            is_matrix=self.result.startswith("Matrix"),
+            dup_op=SHORTEST if lengths else None,
             seed_for="the algorithm" if "seed" in values else "",
         )  # fmt: skip
 
-    @property
-    def has_lengths(self) -> bool:
-        """Whether weights are lengths, and the shortest counts; else they are summed."""
-        return self.name in _OF_LENGTHS or any(row.graph == "weighted" for row in self.rows)
-
-    def texts(self, values: dict[str, Any]) -> list[str]:
-        """Return the arguments that are given as texts to be read."""
-        return [x for x in values if isinstance(self.kinds[x], str) and values[x] is not None]
-
-    def arguments(self, A: Matrix, values: dict[str, Any], read: tuple[Any, ...]) -> dict[str, Any]:
-        """Return the arguments by name for the values of options; some of these are read."""
-        found = values | dict(zip(self.texts(values), read, strict=True))
+    def arguments(self, A: Matrix, found: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments by name for the values of options, whose texts were read."""
         for x, y in found.items():
             if isinstance(y, tuple):  # indices and values
                 found[x] = Vector.from_coo(*y, size=A.nrows, like=A, name=x)
         if any(x.name == "directed" for x in self.parameters):
-            found["directed"] = is_directed(A, bool(values.get("weight")))
+            found["directed"] = is_directed(A, bool(found.get("weight")))
         return found
 
     def checker(self, values: dict[str, Any]) -> Algorithm | None:
@@ -624,57 +614,19 @@ class Call:
 
 
 def add(name: str, to: Any) -> None:
-    """Add the command of an algorithm."""
     call = Call(name)
     save = call.result.startswith(("Vector", "Matrix"))
     help = call.doc.partition("\n")[0].replace("`", "")
     commands.add_job(name, help, call.options(), call.job, save=save, to=to, body="run.run_any")
 
 
-def run_any(options: Options, job: Job, check: bool, as_json: bool, **files: Path | None) -> None:
-    """Run the command of any algorithm."""
-    General(options, job, check).run(check=check, as_json=as_json, **files)
-
-
-class General(Command):
-    """A command that runs any algorithm."""
-
-    def __init__(self, options: Options, job: Job, check: bool) -> None:
-        super().__init__(options, job)
-        self.of = Call(job.algorithm)
-        self.row = self.of.checker(job.more)
-        if check and self.row is None:
-            raise InvalidValue(
-                f"--check: there is no checker of {job.algorithm} with these options. "
-                "Leave it out, or the options."
-            )
-
-    def require(self, save: Path | None, step_file: Path | None) -> None:
-        """Raise for options that do not fit together."""
-        if self.of.result.startswith("Matrix"):
-            self.saved_as = (".npz", ".mtx")
-            if self.options.renumber and save is not None:
-                raise InvalidValue("--save: a matrix has no place for names. Leave --renumber out.")
-
-    def start(self, names: Names) -> tuple[Any, ...]:
-        """Return the vertices and the vectors that are given as texts."""
-        kinds = [self.of.kinds[x] for x in self.of.texts(self.job.more)]
-        texts = self.job.vertices.items()
-        return tuple(_read(names, *option, kind) for option, kind in zip(texts, kinds, strict=True))
-
-    def call(self, A: Matrix, *read: Any) -> Any:
-        """Return the result of the algorithm."""
-        return self.of.function(A, **self.of.arguments(A, self.job.more, read))
-
-    def prove(self, A: Matrix, *read: Any) -> None:
-        """Raise `CheckFailed` if the result, the last of `read`, is wrong."""
-        *texts, result = read
-        given = self.of.arguments(A, self.job.more, tuple(texts))
-        assert self.row is not None and self.row.check is not None  # noqa: PT018
-        first = [given.pop(x.name) for x in self.of.parameters[: len(self.row.given)]]
-        own = inspect.signature(self.row.check).parameters
-        more = {x: y for x, y in given.items() if x in own and y is not None}
-        self.row.check(A, *first, result, **more)
+def run_any(options: Options, job: Job, check: bool, **given: Any) -> None:
+    if check and job.prove is None:
+        raise InvalidValue(
+            f"--check: there is no checker of {job.algorithm} with these options. "
+            "Leave it out, or the options."
+        )
+    run(options, job, check=check, **given)
 
 
 def _read(names: Names, option: str, text: str, kind: str) -> Any:

@@ -325,7 +325,6 @@ class Crosscheck(Observer):
         return self.vector_to_coo(v)[1]
 
     def nvals(self, x: Replica) -> int:
-        """See `Backend`."""
         self.free_reads |= x.loose
         return int(self._same(f"{x.kind}_nvals", self._each("nvals", x)))
 
@@ -452,7 +451,6 @@ class Crosscheck(Observer):
         self._recorded.append((formula, place))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run a recorded statement; see `Observer`."""
         self._run_as(*self._recorded_at(k), work)
 
     def _recorded_at(self, k: int) -> tuple[str, Place | None]:

@@ -152,8 +152,7 @@ def require(
     """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
     # On a grid every process makes the whole, so all are asked before one of them begins.
     nbytes = 24 * edges + 60 * n + extra  # the peak, measured
-    require_of_pieces(backends.get(backend), what, nbytes)
-    require_numbers(what, n)
+    require_of_pieces(backends.get(backend), what, n, nbytes)
 
 
 @dataclass(frozen=True)
@@ -195,15 +194,15 @@ def parts_of(place: Backend) -> Any:
 
 
 def require_of_pieces(
-    grid: Backend, what: str, whole: int = 0,
+    grid: Backend, what: str, n: int, whole: int = 0,
     of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
 ) -> None:  # fmt: skip
-    """Ask for memory in all processes of a grid before one of them takes any."""
+    """Ask for the memory of n vertices in all processes of a grid before one of them takes any."""
     # Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
     # ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after
     # the other, and how many of them stay; `device` is that of a GPU, or None for the host. If a
     # process or its device has not so much, every process raises `OutOfMemory` with the number of
-    # that one.
+    # that one; then `NotSupported` if there are more vertices than numbers for them.
     parts = parts_of(grid)
     processes = parts.beside // len(parts.homes)
     left, most, kept = len(parts.homes), 0, whole
@@ -222,19 +221,15 @@ def require_of_pieces(
         return ()
 
     parts.gather(ask)
-
-
-def size_of(what: str, scale: int, edge_factor: int, most: int = 60) -> tuple[int, int]:
-    """Return (vertices, edges to draw) of a random graph of a scale up to `most`."""
-    # The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
-    n = 2 ** count(what, "scale", scale, 0, most)
-    return n, n * count(what, "edge_factor", edge_factor, 1)
-
-
-def require_numbers(what: str, n: int) -> None:
-    """Raise if there are more vertices than numbers for them."""
     if n > 2**LARGEST_SCALE:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
+
+
+def size_of(what: str, scale: int, edge_factor: int, *, alone: bool = True) -> tuple[int, int]:
+    """Return (vertices, edges to draw) of a random graph, `alone` if on one device."""
+    # The caller checks the memory: one device beyond LARGEST_SCALE should raise OutOfMemory.
+    n = 2 ** count(what, "scale", scale, 0, 60 if alone else LARGEST_SCALE)
+    return n, n * count(what, "edge_factor", edge_factor, 1)
 
 
 # ---- Graphs of such edges, made part by part on the pieces of a grid, or whole on one device.
@@ -257,7 +252,7 @@ def drawn(
 ) -> Matrix:
     """Return a random graph on a grid, or on a backend of one device."""
     # The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
-    n, draws = _size_of(what, scale, edge_factor, grid)
+    n, draws = size_of(what, scale, edge_factor, alone=grid.capabilities.parts is None)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
     parts = parts_of(grid)
     gpus = _gpus(parts)
@@ -313,8 +308,7 @@ def _of_edges(
 
     alone = True if grid.capabilities.parts is None else None
     on_host = threading.Lock()  # which is asked for the memory of one piece at a time
-    require_of_pieces(grid, what, of_piece=of_piece)
-    require_numbers(what, n)
+    require_of_pieces(grid, what, n, of_piece=of_piece)
     return _matrix(part, n, grid)
 
 
@@ -324,7 +318,8 @@ def kronecker_tuples(
     """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32."""
     # These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
     # on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
-    _, draws = _size_of("kronecker", scale, edge_factor, grid)
+    alone = grid.capabilities.parts is None
+    _, draws = size_of("kronecker", scale, edge_factor, alone=alone)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
@@ -353,8 +348,7 @@ def _tuples(
             shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
-    require_of_pieces(grid, what, of_piece=of_piece)
-    require_numbers(what, 2**scale)
+    require_of_pieces(grid, what, 2**scale, of_piece=of_piece)
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
         with device.alone():
@@ -377,7 +371,7 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return np.concatenate((u, v)), np.concatenate((v, u))
 
     # On the host, wherever the pieces are.
-    require_of_pieces(grid, "undirected", 2 * total * _BYTES_PER_ENTRY)
+    require_of_pieces(grid, "undirected", n, 2 * total * _BYTES_PER_ENTRY)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
@@ -410,12 +404,6 @@ def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
     data = parts_of(grid).matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
-
-
-def _size_of(what: str, scale: int, edge_factor: int, grid: Backend) -> tuple[int, int]:
-    """Return (vertices, edges to draw); one device says first that they do not fit."""
-    alone = grid.capabilities.parts is None
-    return size_of(what, scale, edge_factor, 60 if alone else LARGEST_SCALE)
 
 
 def _gpus(parts: Parts) -> list[Any]:

@@ -26,15 +26,7 @@ _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 
 
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
-    """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
-
-    Parameters
-    ----------
-    rows, cols : int
-        Shape of the grid, each at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
-    """
+    """Return a grid graph; vertex ``r * cols + c`` is at row r, column c."""
     u, v = grid_links("grid2d", rows, cols, backend)
     return _joined(u, v, rows * cols, backend)
 
@@ -50,33 +42,16 @@ def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, 
 
 
 def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the path 0, 1, ..., n - 1.
-
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1.
-    directed : bool
-        Only the edges i -> i + 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
-    """
+    """Return the path 0, 1, ..., n - 1; if `directed`, of the edges i -> i + 1 alone."""
     require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i[:-1], i[1:], n, directed, backend)
 
 
 def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
-    """Return the cycle 0, 1, ..., n - 1, 0.
+    """Return the cycle 0, 1, ..., n - 1, 0 of at least 3 vertices.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 3.
-    directed : bool
-        Only the edges i -> i + 1 and n - 1 -> 0.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    If `directed`, of the edges i -> i + 1 and n - 1 -> 0 alone.
     """
     require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
@@ -84,15 +59,7 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
-    """Return the star whose centre is vertex 0.
-
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
-    """
+    """Return the star of n vertices whose centre is vertex 0."""
     require("star", count("star", "n", n, 1), n, backend=backend)
     return _joined(np.zeros(n - 1, np.int32), np.arange(1, n, dtype=np.int32), n, backend)
 
@@ -100,12 +67,7 @@ def star(n: int, *, backend: Place = None) -> Matrix:
 def complete(n: int, *, backend: Place = None) -> Matrix:
     """Return the complete graph, in which every vertex is joined to every other.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
+    It has ``n * (n - 1)`` entries.
     """
     degree = count("complete", "n", n, 1) - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
@@ -132,18 +94,10 @@ def _joined(u: Array, v: Array, n: int, backend: Place) -> Matrix:
 
 
 def mycielskian(k: int, *, backend: Place = None) -> Matrix:
-    """Return Mycielski's triangle-free graph of chromatic number k.
+    """Return Mycielski's triangle-free graph of chromatic number k, at least 2.
 
-    Parameters
-    ----------
-    k : int
-        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
-    backend : str or Backend, optional
-        As in `kronecker`, with the same errors.
-
-    Notes
-    -----
-    Sizes equal those of ``mycielskianK`` in the SuiteSparse collection.
+    It has ``3 * 2**(k - 2) - 1`` vertices, as ``mycielskianK`` in the SuiteSparse collection; with
+    k = 2 it is one edge.
     Source: Mycielski 1955, Sur le coloriage des graphes.
     """
     n, m = 2, 1
@@ -161,36 +115,17 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
-    """Return a Graph500 Kronecker graph.
+    """Return a Graph500 Kronecker graph of ``2**scale`` vertices, 0 <= scale <= 31.
 
     Each of ``edge_factor * 2**scale`` edges is drawn bit by bit with the probabilities of the
     specification (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation.
     Self-loops and repeated edges are dropped, as kernel 1 of the specification may, so the graph
     has fewer edges; the order of edge tuples, which the specification shuffles, has no meaning.
 
-    Parameters
-    ----------
-    scale : int
-        There are ``2**scale`` vertices, 0 <= scale <= 31.
-    edge_factor : int
-        Edges drawn per vertex.
-    seed : int
-        The same seed gives the same graph.
-    backend : str or Backend, optional
-        Where the matrix will live.
-
-    Raises
-    ------
-    InvalidValue
-        If a number is out of range.
-    OutOfMemory
-        If the graph does not fit; raised before anything is allocated.
-
-    Notes
-    -----
+    Random numbers are those of `lagpu.generators.edges`, so graphs differ from the reference code,
+    and are the same on every backend. On a GPU the device makes them.
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
-    and Faloutsos 2004). Random numbers are those of `lagpu.generators.edges`, so graphs differ
-    from the reference code, and are the same on every backend. On a GPU the device makes them.
+    and Faloutsos 2004).
     """
     return _drawn("kronecker", KroneckerEdges, scale, edge_factor, seed, backend)
 
@@ -198,13 +133,7 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 
-    Parameters
-    ----------
-    scale, edge_factor, seed, backend
-        As in `kronecker`, with the same result and errors.
-
-    Notes
-    -----
+    The arguments are those of `kronecker`.
     Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
     return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
@@ -213,16 +142,8 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a directed graph of exactly m edges, every such set of edges with equal chance.
 
-    Parameters
-    ----------
-    n, m : int
-        Vertices and edges, 0 <= m <= n (n - 1).
-    seed, backend
-        As in `kronecker`, with the same errors.
-
-    Notes
-    -----
-    The model G(n, m) of Erdős and Rényi 1959. The matrix has no self-loops.
+    There are n vertices, 0 <= m <= n (n - 1), and no self-loops.
+    Source: Erdős and Rényi 1959, the model G(n, m).
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)
@@ -265,15 +186,8 @@ def _keys(edges: Edges, draws: int) -> Array:
 def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a road-like graph: a k x k grid from which a random fifth of the links is removed.
 
-    Parameters
-    ----------
-    k : int
-        Side of the grid, at least 1.
-    chain : int
-        Mean number of edges of a link. From 2 on each link is a chain of random length, as between
-        the junctions of a real road network, so that few pairs have many shortest paths.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    `chain` is the mean number of edges of a link. From 2 on each link is a chain of random length,
+    as between the junctions of a real road network, so that few pairs have many shortest paths.
     """
     mean = count("road", "chain", chain, 1)
     _require_chains("road", count("road", "k", k, 1) ** 2, 2 * _KEPT, mean, backend)
@@ -286,17 +200,9 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a uniform random graph of degree 4 with a chain of random length in place of an edge.
 
-    Like a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of levels
-    where chains are long.
-
-    Parameters
-    ----------
-    scale : int
-        There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains for each.
-    chain : int
-        Mean number of edges of a chain, at least 1.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains of `chain` edges on average
+    for each. Like a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of
+    levels where chains are long.
     """
     mean = count("chains", "chain", chain, 1)
     n, draws = _random_size("chains", scale, 2)
@@ -308,14 +214,8 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a path of hubs, each with half as many leaves as the hub before, in random order.
 
-    Nearly all edges are at a few vertices, as in a trace of a network's packets.
-
-    Parameters
-    ----------
-    n, hubs : int
-        Vertices, and those on the path, 1 <= hubs <= n; the hubs are vertices 0, 1, ...
-    seed, backend
-        As in `kronecker`, with the same errors.
+    Of the n vertices the first are `hubs`, 1 <= hubs <= n. Nearly all edges are at a few vertices,
+    as in a trace of a network's packets.
     """
     n = count("hubs", "n", n, 1)
     hubs = count("hubs", "hubs", hubs, 1, n)
@@ -332,7 +232,6 @@ def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) 
     edges = int(n * links * mean)
     vertices = n + edges - int(n * links)
     require(what, vertices, edges, extra=40 * edges, backend=backend)
-    drawing.require_numbers(what, vertices)
 
 
 def _chained(
@@ -353,12 +252,7 @@ def _chained(
 def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return the Delaunay triangulation of random points in the unit square.
 
-    Parameters
-    ----------
-    scale : int
-        There are ``2**scale`` points, 2 <= scale <= 31.
-    seed, backend
-        As in `kronecker`, with the same errors.
+    There are ``2**scale`` points, 2 <= scale <= 31.
     """
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 

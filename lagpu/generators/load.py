@@ -93,23 +93,10 @@ def is_random(text: str) -> bool:
 def from_spec(
     text: str, *, seed: int | None = None, backend: str | Backend | None = None
 ) -> Matrix:
-    """Return the graph that a text specifies.
+    """Return the graph that a text specifies, such as ``kron:16`` or ``grid:30x40``.
 
-    Parameters
-    ----------
-    text : str
-        A text such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
-    seed : int, optional
-        The seed of a random graph; by default that of the generator.
-    backend : str or Backend, optional
-        Where the matrix will live.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
-    OutOfMemory
-        If the graph does not fit.
+    By default `seed` is that of the generator. `InvalidValue` is raised if there is no such kind of
+    graph, in which case the message lists the kinds, or if its numbers are wrong.
     """
     name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)

@@ -125,20 +125,6 @@ class Totals:
     unrecorded: int = 0
 
 
-class Description(NamedTuple):
-    """The fields of a row that are known before the statement runs.
-
-    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
-    author's name of it, else empty.
-    """
-
-    method: str
-    formula: str
-    where: str
-    shapes: tuple[Shape, ...]
-    counter: str
-
-
 class Seen:
     """A statement, or a callable that returns it, whose description is formatted on demand.
 
@@ -146,7 +132,7 @@ class Seen:
     """
 
     _named: dict[str, Any] | None = None
-    _description: Description | None = None
+    _description: dict[str, Any] | None = None
 
     def __init__(self, of: Any, frame: FrameType | None) -> None:
         self._of, self.frame = of, frame
@@ -161,7 +147,7 @@ class Seen:
                 self._named[name] = x
                 return
 
-    def description(self) -> Description:
+    def description(self) -> dict[str, Any]:
         """Return the description; once it is formatted, no vector is referenced any more."""
         if self._description is None:
             named = self._named if self.frame is None else self.frame.f_locals
@@ -172,7 +158,12 @@ class Seen:
         return self._description
 
 
-def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
+def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> dict[str, Any]:
+    """Return the fields of a row that are known before the statement runs, and its `counter`.
+
+    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
+    author's name of it, else empty.
+    """
     left, right = to.formula, call.formula
     counter = ""
     if type(right[0]) is operations.Counter and right[0].formula is None:
@@ -182,12 +173,13 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
-    return Description(method.replace("vxm", "mxv"), formula, where, shapes, counter)
+    known = {"method": method.replace("vxm", "mxv"), "formula": formula, "where": where}
+    return known | {"shapes": shapes, "counter": counter}
 
 
-def row_of(description: Description, row: LoopRow, mode: str) -> Row:
+def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    known = description._asdict() | row.measured._asdict()
+    known = description | row.measured._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
     return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
@@ -688,17 +680,9 @@ def trace(*, fuse: bool = True) -> Trace:
     for each statement, for all levels together. The program does not wait for the device. Of two
     traces, the inner one has the statements.
 
-    Parameters
-    ----------
-    fuse : bool, default True
-        False runs loops statement by statement: slower, but with the kernel that the planner chose
-        and the host's time for each statement.
-
-    Returns
-    -------
-    Trace
-        An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
-        ``plot()``.
+    Without `fuse` loops run statement by statement: slower, but with the kernel that the planner
+    chose and the host's time for each statement. The trace has ``rows``, ``totals()``, ``table()``,
+    ``to_json()``, ``to_html()`` and ``plot()``.
 
     Examples
     --------
@@ -726,14 +710,7 @@ class Ranges(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
-        with _range(call.backend, _text()):
-            work()
-
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """See `Observer`."""
-        with _range(v.backend, _text()):
+        with _range(call.backend or to.out.backend, _text()):
             work()
 
     def recorded(self, to: Any, call: Any) -> None:
@@ -778,15 +755,10 @@ def ranges() -> AbstractContextManager[None]:
     On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
     text, as ``nsys profile`` shows it: ``levels(frontier.S) << depth (search.py:12)``. Fused loops
     run as usual; other loops run each statement from the source, so that each has its range.
-    Nothing is measured, and other backends show nothing.
+    Nothing is measured, and other backends show nothing. The statements are those of the thread
+    that enters the block; of ranges and a trace, the inner one has them.
 
     The environment variable ``LAGPU_RANGES=1`` does the same for a whole program.
-
-    Returns
-    -------
-    context manager
-        It marks the statements of the thread that enters it. Of ranges and a trace, the inner one
-        has the statements.
 
     Examples
     --------

@@ -406,8 +406,7 @@ def run(
     whole = harness.envelope([place], peers.versions(sorted(libraries)))
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     graphs = _Graphs(place, request, say)
-    known: dict[tuple[object, ...], Searched] = {}
-    works = [_Work(experiment, request, graphs, known, say) for experiment in experiments]
+    works = [_Work(experiment, graphs) for experiment in experiments]
     whole["experiments"] = [work.report() for work in works]
     keys = dict.fromkeys(graphs.key(graph) for work in works for graph in work.graphs)
     for key in progress.over([*keys], "graphs"):  # each is made once
@@ -446,10 +445,11 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
 
 
 class _Graphs:
-    """The graphs of a run, one at a time, each made once."""
+    """The graphs of a run, one at a time, each made once, and what is `known` of their searches."""
 
     def __init__(self, place: Backend, request: Request, say: Say) -> None:
-        self.place, self._request, self._say = place, request, say
+        self.place, self.request, self.say = place, request, say
+        self.known: dict[tuple[object, ...], Searched] = {}
         self._host: tuple[str, HostGraph, Array] | None = None
         self.forget()
 
@@ -460,14 +460,14 @@ class _Graphs:
 
     def source(self, graph: PaperGraph) -> str | None:
         """Return the file or the text of a graph; None without any."""
-        made = graph.quick if self._request.quick else graph.made
-        return self._request.files.get(graph.name, made)
+        made = graph.quick if self.request.quick else graph.made
+        return self.request.files.get(graph.name, made)
 
     def why(self, graph: PaperGraph) -> str:
         """Return how a graph differs from the paper's, or an empty string."""
-        given = self._request.files.get(graph.name)
+        given = self.request.files.get(graph.name)
         if given is None:
-            return "a small graph, since --quick is given" if self._request.quick else graph.why
+            return "a small graph, since --quick is given" if self.request.quick else graph.why
         if not is_spec(given):
             return ""
         if graph.made is None or _generator(given) != _generator(graph.made):
@@ -479,22 +479,30 @@ class _Graphs:
         return self.source(graph), graph.pieces
 
     def place_of(self, graph: PaperGraph) -> Backend:
-        """Return the backend of a graph, the grid of its pieces where it has some."""
-        return _grid_of(graph, self.place) if graph.pieces else self.place
+        """Return the backend of a graph, or the grid of its pieces, each on a backend like it."""
+        if not graph.pieces:
+            return self.place
+        name = self.place.name
+        kind = name.rpartition(":")[2] if name.startswith("grid") else name
+        try:
+            return backends.get(f"grid:{graph.pieces}:{kind}")
+        except (BackendUnavailable, InvalidValue) as error:
+            fact = f"needs a grid of {graph.pieces}: {error}"
+            raise BackendUnavailable(f"paper: {fact} -b cpu and -b sim need no GPU.") from error
 
     def matrix(self, graph: PaperGraph) -> Matrix:
         if self._A is None:
             source, place = str(self.source(graph)), self.place_of(graph)
-            self._say(f"{graph.name}: loading {source}")
+            self.say(f"{graph.name}: loading {source}")
             gc.collect()
             self.before = used_bytes(place) if place.device else 0
-            self._again = functools.partial(load, source, place, seed=self._request.seed)
+            self._again = functools.partial(load, source, place, seed=self.request.seed)
             self._A = self._again()
         return self._A
 
     def clear(self) -> None:
         """Drop what variants have left at the matrix, if it would count in a limit of memory."""
-        if self._request.memory is not None:
+        if self.request.memory is not None:
             self._A = None
             gc.collect()
             self._A = self._again()
@@ -507,12 +515,12 @@ class _Graphs:
             parts = A.backend.capabilities.parts
             if parts is not None and len(parts.homes) == parts.count:
                 with suppress(errors.OutOfMemory):  # one piece alone is much quicker
-                    A = load(source, parts.homes[0], seed=self._request.seed)
+                    A = load(source, parts.homes[0], seed=self.request.seed)
             host = HostGraph.of(A)
             self._host = source, host, host.candidates(A)
         _, host, candidates = self._host
         if roots not in self._tested:
-            chosen = drawn(candidates, roots, self._request.seed)
+            chosen = drawn(candidates, roots, self.request.seed)
             self._tested[roots] = _Roots(graph.name, host, chosen)
             if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
@@ -528,12 +536,8 @@ def _generator(text: str) -> str:
 class _Work:
     """One experiment: its rows, what is missing, what was refused."""
 
-    def __init__(
-        self, experiment: Experiment, request: Request, graphs: _Graphs,
-        known: dict[tuple[object, ...], Searched], say: Say,
-    ) -> None:  # fmt: skip
-        self._experiment, self._request, self._graphs = experiment, request, graphs
-        self._known, self._say = known, say
+    def __init__(self, experiment: Experiment, graphs: _Graphs) -> None:
+        self._experiment, self._graphs, request = experiment, graphs, graphs.request
         self._counter: EnergyCounter | None = None
         self._rows: dict[str, list[Row]] = {}  # by graph
         self.missing: dict[str, None] = {}  # in order
@@ -590,7 +594,7 @@ class _Work:
         }  # fmt: skip
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
-        request, graphs = self._request, self._graphs
+        graphs, request = self._graphs, self._graphs.request
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         runners, limit = self._runners(graphs.place_of(graph)), request.memory
         tested = graphs.tested(graph, count)
@@ -604,10 +608,10 @@ class _Work:
             if before and runner.place is not None:
                 # all of lagpu's have the same roots
                 before[0] = before[0]._replace(samples=before[0].samples[:most])
-            self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
+            graphs.say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
             if runner.place is not None:
                 graphs.clear()
-            given = (len(before[0].samples), None) if before else (most, self._request.seconds)
+            given = (len(before[0].samples), None) if before else (most, request.seconds)
             own = tested.own(*given)
             try:
                 with nullcontext() if limit is None else graphs.place.device.limited(limit):
@@ -648,20 +652,20 @@ class _Work:
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
+        graphs, known = self._graphs, self._graphs.known
         variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
-        of = (kind, *self._graphs.key(graph), count, variants)
+        of = (kind, *graphs.key(graph), count, variants)
         key = (*of, runner.runs_as, variant.output, variant.fused, turn)
-        if key not in self._known:
-            given = tested, self._graphs.matrix(graph), runner, self._graphs.before
-            self._known[key] = WAYS[kind](*given)
-        found = self._known[key]
+        if key not in known:
+            known[key] = WAYS[kind](tested, graphs.matrix(graph), runner, graphs.before)
+        found = known[key]
         if self._counter is not None and place is not None and found.joules is None:
-            A = placed_on(self._graphs.matrix(graph), place)
+            A = placed_on(graphs.matrix(graph), place)
             search = functools.partial(ALGORITHMS[variant.output], A)
             roots = tested.roots[: len(found.samples)]
             with suite.as_mode(found.mode):
                 joules = self._counter.joules(lambda: len([search(v) for v in roots]))
-            found = self._known[key] = found._replace(joules=joules)
+            found = known[key] = found._replace(joules=joules)
         return found
 
     def _row(
@@ -698,7 +702,7 @@ class _Work:
             "variant": variant.name, "of_paper": variant.of_paper, "runs_as": runner.runs_as,
             "note": variant.note, "backend": runner.runs_as if place is None else place.name,
             "own": runner.is_papers and mode != _BY_LEVEL,
-            "size_only": self._request.quick or why.startswith("size only"),
+            "size_only": self._graphs.request.quick or why.startswith("size only"),
             "mode": mode, "output": last.output, "roots": len(edges),
             "value": metric.of(whole), "runs": [metric.of(run) for run in runs],
             "unit": metric.unit, "more": metric.more, "reported": graph.reported.get(variant.name),
@@ -714,16 +718,6 @@ class _Work:
 def _means(of_turns: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """Return the mean of the turns, root by root."""
     return tuple(map(fmean, zip(*of_turns, strict=True)))
-
-
-def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
-    """Return the grid that a graph is on, each piece on a backend like this one."""
-    kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
-    try:
-        return backends.get(f"grid:{graph.pieces}:{kind}")
-    except (BackendUnavailable, InvalidValue) as error:
-        fact = f"needs a grid of {graph.pieces}: {error}"
-        raise BackendUnavailable(f"paper: {fact} -b cpu and -b sim need no GPU.") from error
 
 
 def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:

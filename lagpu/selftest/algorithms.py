@@ -35,7 +35,6 @@ class Inputs:
 
     @classmethod
     def of(cls, A: Matrix, source: int) -> Inputs:
-        """Return the inputs made of one matrix."""
         n = A.nrows
         both = A.ewise_add(A.T, "max").new()
         above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
@@ -74,7 +73,6 @@ def cases() -> Iterator[Case]:
 
 
 def case(row: Algorithm, graphs: Sequence[Graph]) -> Case:
-    """Return the case of an algorithm on some graphs."""
     return Case("algorithms", row.key, _run(row, graphs), _run(row, _BRIEF))
 
 

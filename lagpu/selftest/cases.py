@@ -14,6 +14,7 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Vector
 from lagpu.dtypes import BOOL, Array, DType
+from lagpu.generators.graphs import grid_links
 from lagpu.host.columns import distinct
 
 Results = Iterator[tuple[str, Any]]
@@ -163,13 +164,6 @@ def _loops(n: int) -> Graph:
     return _graph(f"self-loops {n}", n, np.r_[i, i[:-1]], np.r_[i, i[1:]])
 
 
-def _ladder(rungs: int) -> Graph:
-    """Return two paths with an edge between them at each vertex."""
-    n = 2 * rungs
-    i, rung = np.arange(n - 2), np.arange(0, n, 2)
-    return _undirected(f"ladder {n}", n, np.r_[i, rung], np.r_[i + 2, rung + 1])
-
-
 _NOTHING = np.zeros(0, np.int64)
 
 #: Sizes are around that of a warp, and around the words that a thread block processes.
@@ -186,8 +180,8 @@ GRAPHS = (
     _random(1025, 9, directed=False),
 )
 
-#: 71 levels; up to 64 levels searches of many sources run level by level.
-DEEP = _ladder(70)
+#: A ladder of 71 levels; up to 64 levels searches of many sources run level by level.
+DEEP = _undirected("ladder 140", 140, *grid_links("ladder", 70, 2, "cpu"))
 
 
 def vector(n: int, dtype: DType, place: Backend, *, share: float, seed: int) -> Vector:

@@ -14,12 +14,11 @@ from loop_names import is_fused
 from problems import GRAPHS, UNDIRECTED, answer, matrix, problem_of, question
 
 from lagpu import Matrix, algorithms, backends, catalog, io
-from lagpu.bench import peers, questions
+from lagpu.bench import peers
 from lagpu.bench.algorithms import Backend, Bench
 from lagpu.bench.graphs import Problem, make
 from lagpu.bench.peers import ANSWERING, PEERS, least_labels
-from lagpu.bench.questions import QUESTIONS, differs
-from lagpu.catalog import ALGORITHMS, Answer, depths
+from lagpu.catalog import ALGORITHMS, QUESTIONS, Answer, depths, differs, questions_of
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, NotSupported
 
 
@@ -44,13 +43,13 @@ def test_every_algorithm_is_measured_or_named_with_another():
 
 
 def test_names_are_chosen():
-    assert [q.key for q in questions.chosen(["bfs,pagerank"])] == ["bfs", "pagerank"]
-    assert [q.label for q in questions.chosen(["connected_components"])] == ["fastsv", "bfs"]
-    assert len(questions.chosen([])) == len(questions.chosen(["all"])) == len(QUESTIONS)
+    assert [q.key for q in questions_of(["bfs,pagerank"])] == ["bfs", "pagerank"]
+    assert [q.label for q in questions_of(["connected_components"])] == ["fastsv", "bfs"]
+    assert len(questions_of([])) == len(questions_of(["all"])) == len(QUESTIONS)
     with pytest.raises(InvalidValue, match="measured as bellman_ford, delta_stepping"):
-        questions.chosen(["sssp"])
+        questions_of(["sssp"])
     with pytest.raises(InvalidValue, match=r"no 'girth'.*bfs_levels"):
-        questions.chosen(["girth"])
+        questions_of(["girth"])
 
 
 def test_answers_that_differ():

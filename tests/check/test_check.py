@@ -56,7 +56,7 @@ def test_checks_share_a_pattern(monkeypatch):
     pattern = Pattern(A)
     reports = check_levels(A, 0, pair(LEVELS)), check_paths(A, 0, pair(PATHS))
     slices = pattern.slices
-    monkeypatch.setattr("lagpu.check.graph._whole", None)  # no check reads the matrix again
+    monkeypatch.setattr("lagpu.check.graph._slices", None)  # no check reads the matrix again
     assert reports[0] == check_levels(pattern, 0, pair(LEVELS))
     assert reports[1] == check_paths(pattern, 0, pair(PATHS))
     assert pattern.slices is slices

@@ -239,7 +239,7 @@ def test_a_level_more_than_any_fits(n):
     kind = np.int32 if n + 1 < 2**31 else np.int64
     one = np.zeros(1, np.int64), np.ones(1, bool)
     graph = Proof.__new__(Proof)
-    graph.n, graph.unreached, graph.source = n, n, 0
+    graph.n, graph.unreached, graph.source, graph.rules = n, n, 0, ()
     graph.dense = lambda *_: one
     assert graph.levels(None, 0).dtype == kind
     graph.n = 1

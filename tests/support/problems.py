@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lagpu import Matrix, backends, io
 from lagpu.bench.graphs import Problem, make
-from lagpu.bench.questions import QUESTIONS
-from lagpu.catalog import Algorithm, Answer
+from lagpu.catalog import QUESTIONS, Algorithm, Answer
 
 # Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
 GRAPHS = {

@@ -139,17 +139,9 @@ def explore(
     """Record the steps of an algorithm for each combination of options, for one page.
 
     The reader of the page chooses the options and steps, without Python: lagpu has computed all
-    results. A notebook shows the page.
-
-    Parameters
-    ----------
-    algorithm : callable
-        As for `step`.
-    *args
-        Its arguments that stay the same.
-    **options
-        The values of an argument to choose from: ``{text: value}``, or values that are shown as
-        text, such as ``source=range(7)``.
+    results. A notebook shows the page. `algorithm` is as for `step`, `args` are its arguments that
+    stay the same, and each of `options` has the values of an argument to choose from:
+    ``{text: value}``, or values that are shown as text, such as ``source=range(7)``.
 
     Raises
     ------
