@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import networkx as nx
 from networkx.utils import backends as dispatch
@@ -34,7 +34,7 @@ _LIMITS = {"cutoff": True, "depth_limit": True, "distance": True} | dict.fromkey
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Declared:
     """What a function of the backend supports, and when it is worth calling."""
 
@@ -47,6 +47,19 @@ class Declared:
     quick: bool  # NetworkX takes less time than the conversion of the graph
     short: bool  # NetworkX takes less time than a call of any backend
     by_level: bool  # on cpu each level costs time, which NetworkX does not count
+
+    def __post_init__(self) -> None:
+        own = self.signature.parameters
+        self.names = tuple(own)
+        self.places = [(x, self.names.index(x)) for x in self.graphs]
+        self._known = frozenset(own)
+        self._defaults = {name: x.default for name, x in own.items() if x.default is not x.empty}
+        self._positional = sum(x.kind is x.POSITIONAL_OR_KEYWORD for x in own.values())
+        # Keywords that a plain call of 0, 1, ... positional arguments needs, and may have.
+        after = [frozenset(self.names[count:]) for count in range(self._positional + 1)]
+        self._keywords = [(x - self._defaults.keys(), x - self.only.keys()) for x in after]
+        self._fixed = [(self.names.index(x), values[0]) for x, values in self.only.items()]
+        self._limits = [(x, k, _LIMITS[x]) for k, x in enumerate(self.names) if x in _LIMITS]
 
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
@@ -92,44 +105,6 @@ class Declared:
                 found.append(name)
         return found
 
-    @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of all arguments."""
-        return tuple(self.signature.parameters)
-
-    @functools.cached_property
-    def places(self) -> list[tuple[str, int]]:
-        """Names and positions of the arguments that are graphs."""
-        return [(x, self.names.index(x)) for x in self.graphs]
-
-    @functools.cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.names)
-
-    @functools.cached_property
-    def _keywords(self) -> list[tuple[frozenset[str], frozenset[str]]]:
-        """Keywords that a plain call of 0, 1, ... positional arguments needs, and may have."""
-        after = [frozenset(self.names[count:]) for count in range(self._positional + 1)]
-        return [(names - self._defaults.keys(), names - self.only.keys()) for names in after]
-
-    @functools.cached_property
-    def _fixed(self) -> list[tuple[int, Any]]:
-        return [(self.names.index(x), values[0]) for x, values in self.only.items()]
-
-    @functools.cached_property
-    def _limits(self) -> list[tuple[str, int, bool]]:
-        return [(x, k, _LIMITS[x]) for k, x in enumerate(self.names) if x in _LIMITS]
-
-    @functools.cached_property
-    def _defaults(self) -> dict[str, Any]:
-        own = self.signature.parameters.items()
-        return {name: x.default for name, x in own if x.default is not x.empty}
-
-    @functools.cached_property
-    def _positional(self) -> int:
-        kinds = [x.kind for x in self.signature.parameters.values()]
-        return sum(kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
-
 
 _DECLARED: dict[str, Declared] = {}
 
@@ -162,26 +137,26 @@ def answers(
         fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> R:
+        def call(*args: Any, **kwargs: Any) -> Any:
             given = rules.bind(args, kwargs)
             graph: Any = given[rules.graphs[0]]
             if not len(graph) and len(rules.graphs) == 1:
                 # Its error changes with the version of NetworkX.
                 given[rules.graphs[0]] = empty_like(graph)
-                return cast(R, theirs(**given, backend="networkx"))
+                return theirs(**given, backend="networkx")
             try:
                 for x in () if short else ("weight", "distance"):
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED
                 if rules.restricted(given):
-                    return cast(R, _started(theirs.orig_func(**given)))
-                return cast(R, _started(function(**{name: given[name] for name in own})))
+                    return _started(theirs.orig_func(**given))
+                return _started(function(**{name: given[name] for name in own}))
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
             except nx.NetworkXException as error:
                 if iterator:
-                    return cast(R, _raising(error))
+                    return _raising(error)
                 raise
 
         call.__doc__ = theirs.orig_func.__doc__
@@ -333,7 +308,7 @@ def _noted(G: Any, key: str, find: Callable[[], R]) -> R:
         return find()
     if key not in cache:
         cache[key] = find()
-    return cast(R, cache[key])
+    return cache[key]
 
 
 def _levels_of_few(G: Any, node: Any) -> int:
