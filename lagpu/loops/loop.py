@@ -142,7 +142,8 @@ def keep_known(
     backend: Backend, body: LoopBody, statements: list[Statement],
 ) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
-    if body.counter or body.written or body.scalar:
+    written = any("written" in uses for uses in body.names.values())
+    if body.counter or written or body.scalar:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]

@@ -154,6 +154,10 @@ def answers(
                 return _started(function(**{name: given[name] for name in own}))
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
+            except errors.NoPath as error:
+                kind = "digraph is not strongly" if graph.is_directed() else "graph is not"
+                fact = f"Found infinite path length because the {kind} connected"
+                raise nx.NetworkXError(fact) from error
             except nx.NetworkXException as error:
                 if iterator:
                     return _raising(error)

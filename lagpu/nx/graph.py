@@ -182,18 +182,18 @@ class Graph:
         edges = replace(self.stored, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
         return Graph(edges, directed=self._directed, multigraph=False)
 
-    def numbers(self, weight: Any) -> Array:
+    def numbers(self, weight: Any, of: str = "sums") -> Array:
         """Return an edge attribute whose values can be added up, (m,), INT64 or FP64."""
         # Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
-        # may be beyond 2**63.
+        # may be beyond 2**63. In place of sums it may be for "a matrix".
         values = self.weights(weight)
         if values is None:
             return np.ones(len(self.stored.cols), np.int64)
-        if values.dtype.kind == "b":
+        if values.dtype.kind == "b" and of == "sums":
             values = values.astype(np.int64)
         if values.dtype not in (np.int64, np.float64):
-            raise NotImplementedError(f"lagpu: sums of weights of the type {values.dtype}")
-        if values.dtype.kind == "i" and values.size:
+            raise NotImplementedError(f"lagpu: {of} of weights of the type {values.dtype}")
+        if values.dtype.kind == "i" and values.size and of == "sums":
             largest = max(abs(int(values.min())), abs(int(values.max())))
             if largest * 2 * values.size >= 2**63:
                 raise NotImplementedError("lagpu: sums of weights beyond 64 bits")

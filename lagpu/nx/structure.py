@@ -18,7 +18,7 @@ from lagpu.algorithms.centrality import MOST
 from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
 from lagpu.dtypes import Array
-from lagpu.errors import NoPath, NotConverged
+from lagpu.errors import NotConverged
 from lagpu.host import memory
 from lagpu.nx.answers import NETWORKX, answers, by_networkx, by_text, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
@@ -387,30 +387,18 @@ def hits(
     return hubs, authorities
 
 
-def _error(G: Graph) -> nx.NetworkXError:
-    kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
-    return nx.NetworkXError(f"Found infinite path length because the {kind}")
-
-
 @answers(text=("sp",))
 def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     chosen = G.bunch(v)
     if not chosen:
         return {}
-    try:
-        A = lengths_matrix(G, weight)
-        found = algorithms.eccentricity(A, chosen, weight=weight is not None)
-    except NoPath as error:
-        raise _error(G) from error
+    found = algorithms.eccentricity(lengths_matrix(G, weight), chosen, weight=weight is not None)
     return _of(G, found.to_dense(-1).tolist(), v)
 
 
 @answers(text=("e", "weight"))
 def diameter(G: Graph, usebounds: bool) -> int:
-    try:
-        return int(algorithms.diameter(G.matrix()))
-    except NoPath as error:
-        raise _error(G) from error
+    return int(algorithms.diameter(G.matrix()))
 
 
 @answers(text=("e", "weight"))
@@ -543,7 +531,7 @@ def _places(G: Graph, nodelist: Any) -> Array:
 
 def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]:
     """Return row, column and weight of each edge that joins nodes with a place, once."""
-    rows, cols, values = once(G, _weights(G, weight))
+    rows, cols, values = once(G, G.numbers(weight, "a matrix"))
     rows, cols = places[rows], places[cols]
     kept = (rows >= 0) & (cols >= 0)
     some = values[kept]
@@ -553,16 +541,6 @@ def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]
     if len(some) < len(values) and whole.all():  # they keep their type there
         raise NotImplementedError("lagpu: integers among other weights, or truths")
     return rows[kept], cols[kept], some
-
-
-def _weights(G: Graph, weight: Any) -> Array:
-    """Return an edge attribute of one of the two types that SciPy gives to numbers of Python."""
-    values = G.weights(weight)
-    if values is None:
-        return np.ones(len(G.stored.cols), np.int64)
-    if values.dtype not in (np.int64, np.float64):
-        raise NotImplementedError(f"lagpu: a matrix of weights of the type {values.dtype}")
-    return values
 
 
 def _require_integers(values: Array, dtype: Any) -> None:
