@@ -327,11 +327,7 @@ def _each(
 #
 # A vertex of degree 1 is folded into its neighbour, whose mass, the number of vertices folded into
 # it and itself, grows by that of the leaf; this repeats until every degree is 0 or at least 2.
-# The paths through branches follow from masses alone. With leaves q of mass m and the remaining
-# graph A::
-#
-#     t<left> = m<q> (+.first) A
-#     m = m + t
+# The paths through branches follow from masses alone.
 
 
 class Folded(NamedTuple):
@@ -410,11 +406,6 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 
 # ---- betweenness centrality of vertices: Brandes' algorithm, for one source or many at once
-#
-# `dependencies` computes the dependencies d of each source; they are added up without the
-# source's own::
-#
-#     b = b + d<levels>
 
 
 def betweenness_centrality(

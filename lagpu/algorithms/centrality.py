@@ -198,7 +198,6 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
 
 
 def _kind(A: Matrix, weight: bool) -> DType:
-    """Return the type of distances."""
     return (FP64 if A.dtype.is_float else INT64) if weight else INT32
 
 
@@ -392,7 +391,6 @@ def _require_a_vertex(A: Matrix, what: str) -> None:
 
 
 def _eccentricities(A: Matrix, what: str, weight: bool) -> Vector:
-    """Return the eccentricities of a graph with vertices."""
     _require_a_vertex(A, what)
     return eccentricity(A, weight=weight)
 
@@ -413,12 +411,10 @@ def _reach_all(
 
 
 def _first(v: Vector, op: str) -> int:
-    """Return the least index of the greatest ("max") or least ("min") value."""
     return int(_best(v, op).to_coo()[0][0])
 
 
 def _best(v: Vector, op: str) -> Vector:
-    """Return the entries of the greatest or least value."""
     return v.select("valueeq", v.reduce(op).new().value).new()
 
 
@@ -600,7 +596,6 @@ def _distribution(
 
 
 def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
-    """Return numbers of vertices, a Vector or a dict, as a vector."""
     if not isinstance(given, (Vector, Mapping)):
         raise errors.DomainMismatch(f"{what} is neither a Vector nor a dict of weights.")
     if not isinstance(given, Vector):

@@ -98,7 +98,6 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
 
 def _pairs(A: Matrix, pairs: Any) -> Matrix:
-    """Return pairs of vertices as the entries of a matrix."""
     if isinstance(pairs, Matrix):
         if pairs.shape != A.shape:
             raise DimensionMismatch(f"similarity: pairs.shape {pairs.shape} != {A.shape}.")

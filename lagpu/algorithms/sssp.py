@@ -497,7 +497,6 @@ def _around(A: Matrix, cycle: list[int]) -> int | float:
 
 
 def _cycle_message(A: Matrix, cycle: list[int]) -> str:
-    """Return the message of the error for a cycle that shortens paths."""
     ends, length = [*cycle, cycle[0]], _around(A, cycle)
     around = f"bellman_ford: the cycle {' -> '.join(map(str, ends))} has"
     if length < 0:
@@ -510,12 +509,7 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
 
 # ---- a shortest path between two vertices: searches from both ends until they meet, or one search
 #
-# The smaller frontier takes a step: along the edges from the source, against them from the
-# target::
-#
-#     q<!s(p)> = q (any.secondi) A
-#     r<!s(c)> = r (any.secondi) A'
-#
+# The smaller frontier takes a step: along the edges from the source, against them from the target.
 # One search from the source is `bfs_parents`, a single kernel on backends that fuse loops.
 
 
@@ -612,7 +606,6 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
 
 
 def _is_single(A: Matrix, method: str | None) -> bool:
-    """Return True to search from the source alone."""
     if method is None:
         return A.backend.capabilities.fuses  # otherwise visiting fewer vertices pays
     if method not in _METHODS:

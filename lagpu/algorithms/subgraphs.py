@@ -237,7 +237,6 @@ def _require_weights(A: Matrix, what: str) -> None:
 
 
 def _rank(values: Array) -> Array:
-    """Return the place of each value in their order."""
     return np.unique(values, return_inverse=True)[1]
 
 

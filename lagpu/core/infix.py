@@ -143,8 +143,7 @@ class Joined(Pair):
                 for x in (left, right)
             )
         self.left, self.right, self._used = left, right, False
-        expr.mark_used(left)
-        expr.mark_used(right)
+        expr.mark_used(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
@@ -180,8 +179,7 @@ class Joined(Pair):
         parts = [x.call() if isinstance(x, Pair) else x for x in (self.left, self.right)]
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
-            for part in parts:
-                expr.mark_used(part)
+            expr.mark_used(*parts)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"

@@ -109,7 +109,6 @@ def distinct(values: Array) -> Array:
 
 
 def all_distinct(values: Array) -> bool:
-    """Return True if no number occurs twice."""
     return bool(_first(np, np.sort(values, axis=None)).all())
 
 

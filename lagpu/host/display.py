@@ -116,7 +116,6 @@ def vector_text(v: Any) -> str:
 
 
 def vector_html(v: Any) -> str:
-    """Return the facts, the first entries and the gaps between them as HTML."""
     return _object_html(v, _first_entries(v), lambda found: _row_of_cells(v.size, found))
 
 

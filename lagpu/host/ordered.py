@@ -24,7 +24,6 @@ class Graph:
 
     @property
     def n(self) -> int:
-        """The number of vertices."""
         return len(self.ptr) - 1
 
     def weights(self) -> Array:

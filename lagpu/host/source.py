@@ -120,7 +120,6 @@ def source_of(frame: FrameType) -> str:
 
 
 def source_between(file: str, first: int, last: int) -> str:
-    """Return some lines of a file joined into one."""
     lines = (line.strip() for line in _lines_of(file)[first - 1 : last])
     return " ".join(line for line in lines if line)
 

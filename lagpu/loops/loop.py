@@ -416,7 +416,6 @@ def _require_fused(why: str, where: str = "any backend") -> None:
 
 
 def _run_eagerly(backend: Backend, why: str) -> None:
-    """Note why a loop runs statement by statement."""
     _require_fused(why, backend.name)
     backend.last_loop = f"eager: {why}"
 
@@ -635,7 +634,6 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
 
 
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
-    """Run the rest of a loop that was not recorded before."""
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
     learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)

@@ -214,7 +214,6 @@ def _started(found: Any) -> Any:
 
 
 def _raising(error: Exception) -> Iterator[Any]:
-    """Return an iterator that raises an error at the first ``next``."""
     raise error
     yield
 

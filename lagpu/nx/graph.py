@@ -72,11 +72,9 @@ class Graph:
         return self.networkx[node]
 
     def is_directed(self) -> bool:
-        """Return True for a graph of directed edges."""
         return self._directed
 
     def is_multigraph(self) -> bool:
-        """Return True for a graph that may have parallel edges."""
         return self._multigraph
 
     def number_of_edges(self) -> int:
@@ -86,7 +84,6 @@ class Graph:
 
     @property
     def names(self) -> list[Any]:
-        """Names of the vertices."""
         return self.stored.nodes
 
     def __len__(self) -> int:
@@ -232,7 +229,6 @@ class Graph:
 
     @property
     def has_loops(self) -> bool:
-        """Whether an edge joins a vertex with itself."""
         return bool(self.loops.any())
 
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
@@ -268,7 +264,6 @@ def once(G: Graph, *others: Array) -> tuple[Array, ...]:
 
 
 def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over the nodes of rows and columns."""
     nodes = G.names
     return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
 

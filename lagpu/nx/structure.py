@@ -150,7 +150,6 @@ def _declare_spanning(kind: str, sign: int) -> None:
         return iter([every[k] for k in chosen.tolist()])
 
     def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
-        """Return a spanning forest as a NetworkX graph with all attributes."""
         T = G.networkx.__class__()
         T.graph.update(G.graph)
         T.add_nodes_from(G.nodes.items())
@@ -173,8 +172,7 @@ def _require_no_seed(seed: Any) -> None:
 
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
-    """Return nodes that no edge joins, and to which none can be added."""
-    # They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
+    # The result is a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     _require_no_seed(seed)
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
@@ -247,7 +245,6 @@ def betweenness_centrality(
 def betweenness_centrality_subset(
     G: Graph, sources: Any, targets: Any, normalized: bool, weight: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths from some nodes to some that lead through each node."""
     if any(isinstance(nodes, Iterator) for nodes in (sources, targets)):
         raise NotImplementedError("lagpu: nodes that can be taken only once")
     starts = [G.find(node) for node in sources]
@@ -327,7 +324,6 @@ def pagerank(
 
 
 def _begin(G: Graph, given: Any) -> dict[int, float] | None:
-    """Return first values of all nodes by vertices."""
     if given is not None and set(given) != set(G):
         raise NotImplementedError("lagpu: first values of some nodes")
     return None if given is None else {G.index[node]: x for node, x in given.items()}
@@ -412,7 +408,6 @@ by_text("periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
-    """Return the value of a node, or values by nodes."""
     if nodes is not None and nodes in G:
         return values[G.index[nodes]]
     chosen = G.bunch(nodes)
@@ -629,7 +624,6 @@ def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
 
 @answers(quick=True)
 def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any, Any]:
-    """Return the node before the last one of a path between each two nodes, and the distances."""
     # One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
     # Source: Floyd 1962.
     n, values = len(G), G.numbers(weight)
