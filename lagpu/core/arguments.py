@@ -1,7 +1,5 @@
 """Check and convert users' arguments; data in and out: arrays, DLPack, pickles."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -251,7 +249,7 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
-    if type(value) is float:
+    if isinstance(value, float) and not isinstance(value, np.floating):
         return like if like.is_float else FP64
     value = value.first if type(value) is ops.Counter else value
     if isinstance(value, (bool, np.bool_)):
@@ -263,8 +261,6 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
         if int(like.smallest) <= value <= int(like.largest):
             return like
         return INT64 if value <= int(INT64.largest) else UINT64
-    if isinstance(value, float) and not isinstance(value, np.floating):
-        return like if like.is_float else FP64
     if isinstance(value, np.generic):
         return lookup(value.dtype)
     dtype = getattr(value, "dtype", None)

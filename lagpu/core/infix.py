@@ -196,11 +196,6 @@ def _any_of(op: BinaryOp) -> Semiring:
     return semiring[name] if known else Semiring(monoid.any, op)
 
 
-def as_row(v: Any) -> Any:
-    """Return the 1 x n matrix with the entries of a vector."""
-    return as_column(v).T.new()
-
-
 def as_column(v: Any) -> Any:
     """Return the n x 1 matrix with the entries of a vector; a full one stays on its device."""
     place = v._flushed()

@@ -1,7 +1,5 @@
 """The recorder of a loop's body, the queue of statements that wait, and the observer of both."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

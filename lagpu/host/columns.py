@@ -1,7 +1,5 @@
 """Compress and permute entries that come in any order: sorted columns, distinct numbers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

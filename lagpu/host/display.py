@@ -6,8 +6,6 @@ that is zero. Objects are read by their attributes: this module imports no class
 every package can use it.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import math

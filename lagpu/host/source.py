@@ -1,7 +1,5 @@
 """The author of the running statement: the frame, the source text, and the names in it."""
 
-from __future__ import annotations
-
 import ast
 import dis
 import functools

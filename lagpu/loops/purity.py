@@ -5,8 +5,6 @@ list, a branch or any other call. So the body must consist of ``w(...) << call``
 names are lagpu objects and numbers; every other body runs eagerly, with the reason.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import linecache

@@ -1,7 +1,5 @@
 """Which calls lagpu answers for NetworkX, and which are worth it; each refusal is a sentence."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools
@@ -106,17 +104,8 @@ class Declared:
         return found
 
 
-_DECLARED: dict[str, Declared] = {}
-
-
-def declared(name: str) -> Declared:
-    """Return the declaration of a function by name."""
-    return _DECLARED[name]
-
-
-def functions() -> dict[str, Callable[..., Any]]:
-    """Return the functions of the backend by name."""
-    return {name: rules.function for name, rules in _DECLARED.items()}
+#: The functions of the backend by name.
+DECLARED: dict[str, Declared] = {}
 
 
 def answers(
@@ -167,7 +156,7 @@ def answers(
         signature = inspect.Signature(parameters)
         graphs, only_these = tuple(theirs.graphs), fixed | only
         rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
-        _DECLARED[known] = rules
+        DECLARED[known] = rules
         return call
 
     return declare
@@ -224,7 +213,7 @@ _SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, thre
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if lagpu has the function for these arguments, else why not."""
     # NetworkX calls this before it converts graphs.
-    rules = declared(name)
+    rules = DECLARED[name]
     plain = rules.plain(args, kwargs)
     if not plain:
         try:
@@ -248,7 +237,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
-    rules = declared(name)
+    rules = DECLARED[name]
     why = _ends_early(rules.limits(args, kwargs))  # first: such a call takes as long as this one
     if why and not isinstance(args[0] if args else kwargs[rules.graphs[0]], Graph):
         return f"{name} of NetworkX ends early {why}."

@@ -37,7 +37,7 @@ class Graph:
     def __init__(
         self, stored: Adjacency, *, directed: bool, multigraph: bool, origin: Any = None
     ) -> None:
-        self.stored, self.origin = stored, origin
+        self.stored, self.names, self.origin = stored, stored.nodes, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
@@ -82,17 +82,13 @@ class Graph:
         count = len(self.stored.cols)
         return count if self._directed else (count + int(self.loops.sum())) // 2
 
-    @property
-    def names(self) -> list[Any]:
-        return self.stored.nodes
-
     def __len__(self) -> int:
-        return len(self.stored.nodes)
+        return len(self.names)
 
     order = number_of_nodes = __len__
 
     def __iter__(self) -> Any:
-        return iter(self.stored.nodes)
+        return iter(self.names)
 
     def __contains__(self, node: Any) -> bool:
         return self.find(node) is not None
@@ -226,10 +222,6 @@ class Graph:
     def loops(self) -> Array:
         """Whether each edge joins a vertex with itself, (m,)."""
         return self.stored.rows() == self.stored.cols
-
-    @property
-    def has_loops(self) -> bool:
-        return bool(self.loops.any())
 
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
         """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""

@@ -1,7 +1,5 @@
 """Breadth-first searches in NetworkX' order, and shortest paths and their lengths."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

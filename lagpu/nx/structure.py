@@ -1,7 +1,5 @@
 """Measures and structure of a graph: centralities, clustering, components, cores, orders."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -85,7 +83,7 @@ def is_strongly_connected(G: Graph) -> bool:
 
 
 def _require_no_loops(G: Graph) -> None:
-    if G.has_loops:
+    if G.loops.any():
         raise nx.NetworkXNotImplemented(
             "Input graph has self loops which is not permitted; "
             "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
@@ -174,7 +172,7 @@ def _require_no_seed(seed: Any) -> None:
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     # The result is a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     _require_no_seed(seed)
-    if G.has_loops:
+    if G.loops.any():
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
     # Each process of a grid has a generator of its own: what the first has drawn is all others'.
     drawn = 0 if nodes else seed.choice(range(len(G))), seed.randint(0, 2**31 - 1)
@@ -485,7 +483,7 @@ def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
 
     def similar(G: Graph, ebunch: Any) -> Iterator[Any]:
         """Return an iterator over pairs of nodes, by default those without an edge, and numbers."""
-        if G.has_loops:
+        if G.loops.any():
             raise NotImplementedError("lagpu: similarity in a graph with self-loops")
         whole: Any = G
         wanted = nx.non_edges(whole) if ebunch is None else ebunch
