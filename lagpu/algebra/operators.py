@@ -434,13 +434,7 @@ class Monoid(_Algebra):
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
     def _types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
-        """Return (domain, result) for operands of these types: the same type twice.
-
-        Raises
-        ------
-        DomainMismatch
-            If the operator returns another type, or the identity does not fit the type.
-        """
+        """Return (domain, result), the same type twice; raise if the identity does not fit it."""
         domain, result = self.op.types(left, right)
         if domain is not result:
             raise DomainMismatch(

@@ -121,8 +121,6 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 
 
 # ---- count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality
-
-
 def count_shortest_paths(A: Matrix, source: int) -> Vector:
     """Return the number of shortest paths from `source` to each vertex.
 
@@ -170,8 +168,6 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
 
 # ---- many breadth-first searches at once: one product advances all rows of a matrix of frontiers
-
-
 def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     """Return each vertex's distance in edges from each of some vertices.
 
@@ -252,8 +248,6 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
 
 
 # ---- one breadth-first search from several vertices together, and their neighbourhoods
-
-
 def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     """Return each vertex's distance in edges from the nearest of some vertices.
 

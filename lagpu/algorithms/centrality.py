@@ -152,8 +152,6 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
 #
 #     upper = min(upper, d(., s) + e)
 #     lower = max(lower, d(., s), e - d(s, .))
-
-
 def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     """Return the distance from each vertex to the vertex farthest from it.
 
@@ -424,8 +422,6 @@ def _best(v: Vector, op: str) -> Vector:
 # p; from a vertex without edges out the walker goes on by the distribution d::
 #
 #     x = (x alpha / out) (+.*) A + alpha lost d + (1 - alpha) p
-
-
 Weights = Vector | Mapping[int, float]
 
 FARTHEST = 2.0  # the largest possible sum of changes of the ranks
@@ -608,8 +604,6 @@ def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
 
 # ---- eigenvector and Katz centrality, hubs and authorities: products with a vector until it is
 # unchanged, up to a tolerance
-
-
 def eigenvector_centrality(
     A: Matrix, max_iter: int = 100, tol: float = 1e-6, nstart: Weights | None = None,
     weight: bool = True,
@@ -840,8 +834,6 @@ def _iteration(
 
 
 # ---- centralities by degrees
-
-
 def degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges at each vertex divided by the number of other vertices.
 

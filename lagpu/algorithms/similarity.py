@@ -115,8 +115,6 @@ def _pairs(A: Matrix, pairs: Any) -> Matrix:
 
 
 # ---- edges with a reverse
-
-
 def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of the edges of each vertex that have a reverse.
 
@@ -190,8 +188,6 @@ def overall_reciprocity(A: Matrix) -> float:
 
 
 # ---- Laplacian matrices
-
-
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
     """Return the Laplacian ``D - A``, D the sums of rows, or ``D**-1/2 (D - A) D**-1/2``.
 

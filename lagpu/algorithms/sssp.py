@@ -208,8 +208,6 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 #     T = (d (first) d')<s(A)> + A == (d (second) d')<s(A)>
 #
 # A search of T visits a vertex once, so edges of length 0 close no cycle of parents.
-
-
 def sssp_parents(
     A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
@@ -511,8 +509,6 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
 #
 # The smaller frontier takes a step: along the edges from the source, against them from the target.
 # One search from the source is `bfs_parents`, a single kernel on backends that fuse loops.
-
-
 _METHODS = ("bidirectional", "single")
 _STEPS = 64  # steps of a path that are read one by one, before all parents are copied
 

@@ -92,8 +92,6 @@ class Unassigned:
 #
 # Every statement is checked before a backend sees it: a call against its inputs when it is
 # written, and against its output, mask and accumulator when it is assigned.
-
-
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).

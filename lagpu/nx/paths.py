@@ -57,8 +57,6 @@ def visited(
 
 
 # ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
-
-
 _UNKNOWN = "The node {} is not in the graph."
 
 

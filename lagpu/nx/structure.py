@@ -225,8 +225,6 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
 
 
 # ---- centralities, eccentricities and clustering of nodes, and what follows from them
-
-
 @answers()
 def betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, endpoints: bool, seed: Any
@@ -476,8 +474,6 @@ def generalized_degree(G: Graph, nodes: Any) -> Any:
 
 
 # ---- similarity of nodes, for the prediction of edges
-
-
 def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
     """Return the function of a kind of `lagpu.algorithms.similarity`."""
 
@@ -513,8 +509,6 @@ for _name, _kind in (
 
 
 # ---- matrices
-
-
 def _places(G: Graph, nodelist: Any) -> Array:
     """Return the index of each vertex in a list of distinct nodes, (n,), -1 if it is not there."""
     place = np.full(len(G), -1)
