@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -686,22 +687,20 @@ class RecordedBody(Statements):
 
     def __init__(self, record: Record, handles: list[Handle]) -> None:
         self.record, self.handles = record, handles
-        self._statements: list[Statement] | None = None
 
+    @functools.cached_property
     def _made(self) -> list[Statement]:
-        if self._statements is None:
-            of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
-            self._statements = [moved(s, of) for s in self.record.statements]
-        return self._statements
+        of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
+        return [moved(s, of) for s in self.record.statements]
 
     def __len__(self) -> int:
         return len(self.record.statements)
 
     def __getitem__(self, k: Any) -> Any:
-        return self._made()[k]
+        return self._made[k]
 
     def __iter__(self) -> Iterator[Statement]:
-        return iter(self._made())
+        return iter(self._made)
 
     def place_of(self, handle: Handle) -> Place | None:
         """Return the place of a handle, or None."""

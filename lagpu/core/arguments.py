@@ -1,7 +1,5 @@
 """Check and convert users' arguments; data in and out: arrays, DLPack, pickles."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -29,15 +27,8 @@ def array_in(x: Any, place: Backend, what: str, *, copies: bool = False) -> Any:
 
     It may have ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, Numba, the array API),
     or be a column of pandas, polars or pyarrow. Host arrays are not copied; numbers, lists and all
-    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host.
-
-    Raises
-    ------
-    InvalidValue
-        If a value is missing: NA, null or masked. A NaN of a float type is a value.
-    DomainMismatch, BackendMismatch, BackendUnavailable
-        If the object refuses to export its data, if that is on a GPU and the backend is not, or if
-        CuPy is not installed.
+    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host; without,
+    it is a `BackendMismatch`. A missing value, NA, null or masked, is an `InvalidValue`.
     """
     if type(x) in _OWN:
         return x
@@ -251,9 +242,9 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
-    if type(value) is float:
-        return like if like.is_float else FP64
     value = value.first if type(value) is ops.Counter else value
+    if isinstance(value, float) and not isinstance(value, np.floating):
+        return like if like.is_float else FP64
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, int):
@@ -263,8 +254,6 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
         if int(like.smallest) <= value <= int(like.largest):
             return like
         return INT64 if value <= int(INT64.largest) else UINT64
-    if isinstance(value, float) and not isinstance(value, np.floating):
-        return like if like.is_float else FP64
     if isinstance(value, np.generic):
         return lookup(value.dtype)
     dtype = getattr(value, "dtype", None)

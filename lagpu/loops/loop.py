@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -142,7 +142,8 @@ def keep_known(
     backend: Backend, body: LoopBody, statements: list[Statement],
 ) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
-    if body.counter or body.written or body.scalar:
+    written = any("written" in uses for uses in body.names.values())
+    if body.counter or written or body.scalar:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
@@ -160,13 +161,13 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(backend: Backend, body: Statements, until: _Until, done: int = 0) -> int:
-    """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
+def replay(backend: Backend, body: Statements, until: _Until) -> int:
+    """Run the iterations of a recorded loop after those done, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
     """
-    empty, unchanged = until[:2]
+    empty, unchanged, _, done, _ = until
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
     while done != until.times:
@@ -249,7 +250,7 @@ def loop(
     if watched is not None and not isinstance(watched, (Vector, Matrix)):
         kind = type(watched).__name__
         if kind in ("Vector", "Matrix") and hasattr(watched, "gb_obj"):  # of python-graphblas
-            return _iterate(_Until(until_empty, until_unchanged, times, until))
+            return _iterate(ops.new(_Until, (until_empty, until_unchanged, times, 0, until)))
         raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if until is not None and not isinstance(until, Scalar):
         raise DomainMismatch(
@@ -259,7 +260,7 @@ def loop(
     if times is not None:
         times = integer(times, "loop: times", 0)
     queue.flush()
-    ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
+    ends = ops.new(_Until, (until_empty, until_unchanged, times, 0, until))
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
     backend = ends.watched.backend if body is None else backend_of(body, frame)
@@ -328,17 +329,14 @@ def _iterate_first(
             done = turn + 1
         if done < patience or done == until.times or not until.watched.nvals:
             return
-    counted = _counted(body, frame)
-    yield from _record_and_run(backend, until, body, True, counted, lambda _: None, done)
+    counted, rest = _counted(body, frame), until._replace(done=done)
+    yield from _record_and_run(backend, rest, body, True, counted, lambda _: None)
 
 
-class _Until(NamedTuple):
+class _Until(ops.Until):
     """The conditions that end a loop, on the front end's objects."""
 
-    empty: Vector | Matrix | None
-    unchanged: Vector | Matrix | None
-    times: int | None
-    holds: Scalar | None = None
+    __slots__ = ()
 
     @property
     def is_over(self) -> bool:
@@ -348,12 +346,9 @@ class _Until(NamedTuple):
     def watched(self) -> Any:
         return self.unchanged if self.empty is None else self.empty
 
-    def handles(self, done: int = 0) -> ops.Until:
-        """Return the conditions on handles, for a backend that goes on after `done` iterations."""
-        empty = None if self.empty is None else self.empty.data
-        unchanged = None if self.unchanged is None else self.unchanged.data
-        holds = None if self.holds is None else self.holds.data
-        return ops.new(ops.Until, (empty, unchanged, self.times, done, holds))
+    def handles(self) -> ops.Until:
+        """Return the conditions on handles, for a backend."""
+        return ops.new(ops.Until, [getattr(x, "data", x) for x in self])
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -415,7 +410,6 @@ def _require_fused(why: str, where: str = "any backend") -> None:
 
 
 def _run_eagerly(backend: Backend, why: str) -> None:
-    """Note why a loop runs statement by statement."""
     _require_fused(why, backend.name)
     backend.last_loop = f"eager: {why}"
 
@@ -448,9 +442,9 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 def _record_and_run(
     backend: Backend, until: _Until, body: LoopBody, fuse: bool,
-    counted: CounterName | None, learn: Callable[[list[Statement]], None], done: int = 0,
+    counted: CounterName | None, learn: Callable[[list[Statement]], None],
 ) -> Iterator[Any]:  # fmt: skip
-    """Record the body once and run all but the first `done` iterations from it, or iterate."""
+    """Record the body once and run all iterations from it but those done, or iterate."""
     if until.is_over:
         backend.last_loop = "no iteration"
         return
@@ -470,7 +464,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield ops.Counter(done)
+            yield ops.Counter(until.done)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -478,28 +472,27 @@ def _record_and_run(
         recorder.close()
         if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
-        if _run_record(recorder, until, body, fuse, counted, done):
+        if _run_record(recorder, until, body, fuse, counted):
             return
     if not until.is_left(copies[0] if copies else None):
-        yield from _iterate(until, done + 1)
+        yield from _iterate(until._replace(done=until.done + 1))
 
 
 def _run_record(
-    recorder: Recorder, until: _Until, body: LoopBody,
-    fuse: bool, counted: CounterName | None, done: int,
-) -> bool:  # fmt: skip
+    recorder: Recorder, until: _Until, body: LoopBody, fuse: bool, counted: CounterName | None
+) -> bool:
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + len(recorder.parts):
         if fuse:
             _run_eagerly(backend, _why_incomplete(recorder))
         return False
-    if fuse and run_recorded(recorder, until.handles(done), counted):
+    if fuse and run_recorded(recorder, until.handles(), counted):
         return True
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, until, done)
+    done = replay(backend, statements, until)
     if counted is not None:
         counted.leave(done - 1)
     return True
@@ -569,10 +562,9 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
 _UNOBSERVED, _NOWHERE = core_recorder.Observer(), nullcontext()
 
 
-def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
+def _iterate(until: _Until) -> Iterator[int]:
     def turns() -> Iterator[int]:
-        empty, unchanged, times, _ = until
-        turn = done
+        empty, unchanged, times, turn, _ = until
         while turn != times and (empty is None or empty.nvals):
             before = None if unchanged is None else unchanged.dup()
             yield turn
@@ -580,7 +572,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
             if until.is_left(before):
                 return
 
-    return _observed(turns(), done)
+    return _observed(turns(), until.done)
 
 
 def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
@@ -634,7 +626,6 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
 
 
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
-    """Run the rest of a loop that was not recorded before."""
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
     learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)

@@ -242,7 +242,7 @@ def whole_sums(
     heads: Any = None if form is None else heads_of(form)
     sizes, idx, rank, room, near = [np.int64(0)] * 3, None, None, None, 0
     if form is not None and heads is not None:
-        rank, idx, words = ranked(form, rows, u.numpy.itemsize)
+        rank, idx, words, _ = ranked(form, rows, u.numpy.itemsize)
         idx = form.row_idx if idx is None else idx
         room = None if words is None else words.view(u.numpy)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]

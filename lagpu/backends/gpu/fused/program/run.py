@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,23 +68,27 @@ def generated_sweep(
 ) -> GeneratedLoop | Rejection:
     """Return a loop whose body ends with the masks of the next level; `why`: it is no sweep."""
     levels: Any = turns.levels
-    if any(s.out is x for s in statements for x in (levels.vector, *turns[:2])):
-        return Rejection(why)
     like = levels.vector
     empty = functools.partial(VectorStore, like.device, like.counters, like.dtype, like.size)
-    body = [*statements, *next_masks(turns, empty)]
-    return generated_loop(body, Until(times=levels.deepest), f"no sweep: {why}")
+    made = as_loop(statements, turns, empty)
+    return Rejection(why) if made is None else generated_loop(*made, f"no sweep: {why}")
 
 
-def next_masks(turns: ops.Sweep, empty: Callable[[], Handle]) -> Iterator[Statement]:
-    """Yield the statements that make the masks of the next level, at the end of a body."""
+def as_loop(
+    statements: ops.Statements, turns: ops.Sweep, empty: Callable[[], Handle]
+) -> tuple[list[Statement], Until] | None:
+    """Return a sweep as a loop whose body makes the next masks; None if it writes one or levels."""
     given: Any = turns.levels
-    levels, deepest = given.vector, given.deepest
+    levels, deepest, body = given.vector, given.deepest, list(statements)
+    if any(s.out is x for s in body for x in (levels, *turns[:2])):
+        return None
     for k, mask in enumerate(turns[:2], 1):
         level = ops.CounterRef(levels.dtype, ops.Formula("-", np.int64(deepest - k), None))
         select, at = ops.Select(levels, indexunary.valueeq, level), empty()
-        yield Statement(at, ops.Descriptor(), select, levels.dtype)
-        yield Statement(mask, ops.Descriptor(at, replace=True), ops.AssignScalar(np.True_), BOOL)
+        body.append(Statement(at, ops.Descriptor(), select, levels.dtype))
+        to = ops.Descriptor(at, replace=True)
+        body.append(Statement(mask, to, ops.AssignScalar(np.True_), BOOL))
+    return body, Until(times=deepest)
 
 
 def why_not_generated(statements: ops.Statements) -> str:
