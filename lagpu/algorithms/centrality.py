@@ -528,7 +528,8 @@ def pagerank(
         lost(accum=binary.plus) << left.reduce("plus")
         new << follow(new @ A)
         if even:
-            given << lost * sent + jumps
+            given << lost * sent
+            given(accum=binary.plus) << jumps
             new(accum=binary.plus) << given
         else:
             new(accum=binary.plus) << sent.apply("times", right=lost)

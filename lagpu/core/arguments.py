@@ -15,7 +15,7 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Parameterize
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
-from lagpu.core.recorder import current_observer, current_recorder, queue
+from lagpu.core.recorder import current_observer, current_recorder, flush, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, Array, DType, as_array, cast, lookup, unify
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
@@ -194,17 +194,32 @@ def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     if not now and type(data) is ops.ScalarValue:
         waits = current_recorder() is not None or queue.writes(data)  # the host has no value yet
         if waits or (data.location is not None and current_observer() is None):
-            read = functools.partial(_scalar, value, dtype, what, True)
+            read = functools.partial(_read, dtype=dtype, what=what, name=value.name)
             return ops.ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
-        raise errors.EmptyObject(
-            f"{what}: the scalar {value.name} has no value. Check is_empty first."
-        )
+        raise _empty(what, value.name)
+    return _converted(number, dtype, what, exact=number is value)
+
+
+def _read(data: ops.ScalarValue, dtype: DType, what: str, name: str) -> Any:
+    """Return the value of a scalar, once the statements that write it have run."""
+    flush()
+    number = data.get()
+    if number is None:
+        raise _empty(what, name)
+    return _converted(number.item(), dtype, what)
+
+
+def _empty(what: str, name: str) -> errors.EmptyObject:
+    return errors.EmptyObject(f"{what}: the scalar {name} has no value. Check is_empty first.")
+
+
+def _converted(number: Any, dtype: DType, what: str, *, exact: bool = False) -> Any:
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
         found = cast(number, dtype)
         whole = not (dtype.is_bool or dtype.is_float)
-        if whole and number is value and int(found) != float(number):  # exact, as Python compares
+        if whole and exact and int(found) != float(number):  # exact, as Python compares
             raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
         return found
     number = int(number)

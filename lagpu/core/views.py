@@ -188,7 +188,7 @@ class Gather(VectorIndex):
         inside = least.select("valuege", 0), most.select("valuelt", u.size)
         both = inside[0].new().ewise_mult(inside[1].new(), first).new()
 
-        def now() -> Any:
+        def now(_: ops.ScalarValue) -> Any:
             if both.data.get() is None:
                 i = next(x for x in (e.data.get() for e in ends) if not 0 <= x < u.size)
                 raise arguments.outside(f"{u.name}[{p.name}]: index", int(i), u.size)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from operator import attrgetter
 from types import CodeType, FrameType, FunctionType
 from typing import Any, TypeVar
 
@@ -21,10 +22,11 @@ from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
 from lagpu.core.recorder import Recorder, blocking, current_observer, current_recorder, queue
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, OutOfMemory
 from lagpu.loops import purity
-from lagpu.loops.purity import VIEWS, LoopBody, WhileBody, backend_of, lookup, read_body
+from lagpu.loops.purity import LoopBody, WhileBody, backend_of, lookup, read_body
 from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
@@ -67,11 +69,14 @@ class CounterName:
 
 # ---- Loops that were recorded before: the statements of the record are reused on other objects.
 #
-# A body of lagpu statements alone means the same whenever its names do. If only vectors and
-# matrices differ, with the same types and shapes, all checks would pass again; so the new
-# handles replace the old ones, and the body does not run.
+# A body of lagpu statements alone means the same whenever its names do. If only vectors, matrices,
+# their views and scalars differ, with the same types and shapes, all checks would pass again; so
+# the new handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
 _known: dict[tuple[int, int, bool], KnownLoop] = {}
+#: A view has the handle of another object.
+_BASES = {SelectionMatrix: attrgetter("operand"), TransposedMatrix: attrgetter("stored")}
+_OBJECTS = (Vector, Matrix, Scalar, *_BASES)
 
 
 class KnownLoop:
@@ -81,29 +86,42 @@ class KnownLoop:
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
-        alike = (Vector, Matrix)
-        self._likes = [(x, type(y), y.dtype, y.shape) for x, y in named if type(y) in alike]
-        self._others = [(x, y) for x, y in named if type(y) not in alike]
+        objects = [(name, x, _BASES.get(type(x))) for name, x in named if type(x) in _OBJECTS]
+        bases = [x if base is None else base(x) for _, x, base in objects]
+        self._likes = [
+            (name, type(x), base, of.dtype, x.shape)
+            for (name, x, base), of in zip(objects, bases, strict=True)
+        ]
+        self._shapes = [of.shape for of in bases]
+        self._others = [(x, y) for x, y in named if type(y) not in _OBJECTS]
         self._own = {name for name, _ in named if purity.is_unbound(name, code, {})}  # variables
+        self._same: list[int] | None = None  # which names have one handle, if some have
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, dtype, shape in self._likes:
+        for name, kind, base, dtype, shape in self._likes:
             found: Any = local.get(name)
             if type(found) is not kind:
                 found = self._global(name, local, outer)
                 if type(found) is not kind:
                     return None
-            if found.dtype is not dtype or found.backend is not backend or found.shape != shape:
+            if found.shape != shape:
+                return None
+            found = found if base is None else base(found)
+            if found.dtype is not dtype or (found.backend is not backend and kind is not Scalar):
                 return None
             handles.append(found.data)
         for name, what in self._others:
             found = local[name] if name in local else self._global(name, local, outer)
-            if found is not what:
+            if found is not what and not _are_one_number(found, what):
                 return None
-        return handles if len({*map(id, handles)}) == len(handles) else None
+        alone = {id(x): x for x in handles}
+        same = None if len(alone) == len(handles) else [[*alone].index(id(x)) for x in handles]
+        if not hasattr(self, "record"):  # it learns
+            self._same = same
+        return [*alone.values()] if same == self._same else None
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
         """Return the meaning of a name that is not a variable with a value."""
@@ -116,11 +134,21 @@ class KnownLoop:
         named = {id(x) for x in handles}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
-            used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
-            if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
+            scalars = [ref.scalar for ref in s.scalars]
+            used = {id(x) for x in (s.out, *mask, *scalars, *ops.operands_of(s.operation))}
+            operation: Any = s.operation
+            lists = None if "indices" in operation.reads else getattr(operation, "indices", None)
+            if not used <= named or lists is not None:
                 return False
-        self.record = ops.Record(statements, handles, [shape for *_, shape in self._likes])
+        shapes = dict(zip(self._same or range(len(handles)), self._shapes, strict=True))
+        self.record = ops.Record(statements, handles, [shapes[k] for k in range(len(handles))])
         return True
+
+
+def _are_one_number(x: Any, y: Any) -> bool:
+    """Whether two numbers of Python are the same to the bit, as those that a function computes."""
+    alike = type(x) is type(y) and type(x) in (int, float)
+    return alike and x == y and (x != 0 or str(x) == str(y))
 
 
 def find_known(
@@ -143,12 +171,11 @@ def keep_known(
 ) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
     written = any("written" in uses for uses in body.names.values())
-    if body.counter or written or body.scalar:
+    if body.counter or written:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, (*VIEWS, FunctionType)) for _, found in named):
-        # a view keeps the old handle; what a function names may change
+    if any(isinstance(found, FunctionType) for _, found in named):  # what it names may change
         return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
@@ -431,6 +458,9 @@ def why_eager() -> str:
 def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
     turns = until.handles()
+    for x in body.handles if body.record.has_scalars else ():
+        if type(x) is ops.ScalarValue and x.holder not in (None, backend.device):
+            x.get()  # as by `_fetch_scalars`
     if turns.times == 0 or (turns.empty is not None and not backend.nvals(turns.empty)):
         backend.last_loop = "no iteration"
     elif blocking.get():
@@ -541,7 +571,7 @@ def _fetch_scalars(statements: Statements, device: Any) -> None:
 def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planned:
     """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
     ends = None if isinstance(turns, ops.Sweep) else turns.holds
-    if ends is not None and all(s.out is not ends for s in body):
+    if ends is not None and all(x is not ends for x in ops.outputs_of(body)):
         return ops.Rejection("the body does not write the scalar of until=")
     return backend.plan_loop(body, turns)
 

@@ -123,7 +123,7 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     waiting = pieces.handle(copies, dtype, f.shape)
     settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value
     limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
-    upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
+    upto = ops.ScalarRef(limit, dtype, "limit", ops.ScalarValue.get)
     within, number = Descriptor(f, True), dtype.numpy.type
     statements = [
         Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),

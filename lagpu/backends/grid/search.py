@@ -445,6 +445,8 @@ def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
     if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows")
     times = turns.times
+    if isinstance(statements, RecordedBody) and statements.record.has_scalars:
+        statements = list(statements)
     name, system, statements = systems.without_system(statements)
     body = match.match_search(statements, turns.empty)
     if isinstance(body, Rejection):
