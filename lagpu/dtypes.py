@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,20 @@ from lagpu.errors import DomainMismatch, UnknownType
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
 class DType:
-    """A value type: its name in GraphBLAS, such as ``"INT32"``, and the same type in NumPy."""
+    """A value type: its name in GraphBLAS, such as ``"INT32"``, and the same type in NumPy.
 
-    name: str
-    numpy: np.dtype[Any]
-    ctype: str  # the same type in a kernel: one word, as in ``-DLG_X=i32``
+    `ctype` is the same type in a kernel: one word, as in ``-DLG_X=i32``. NumPy scalars of the type
+    are its `zero`, `smallest` and `largest` value, ``-inf`` and ``inf`` for floats.
+    """
+
+    def __init__(self, name: str, numpy: np.dtype[Any], ctype: str) -> None:
+        self.name, self.numpy, self.ctype = name, numpy, ctype
+        self.is_bool, self.is_float, self.zero = numpy.kind == "b", numpy.kind == "f", numpy.type(0)
+        ends: tuple[Any, Any] = (-np.inf, np.inf)
+        if not self.is_float:
+            ends = (0, 1) if self.is_bool else (np.iinfo(numpy).min, np.iinfo(numpy).max)
+        self.smallest, self.largest = map(numpy.type, ends)
 
     def __repr__(self) -> str:
         return self.name
@@ -39,35 +45,6 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return lookup, (self.name,)  # one object a type, also after unpickling
-
-    @functools.cached_property
-    def is_float(self) -> bool:
-        """Whether the type is a floating-point type."""
-        return self.numpy.kind == "f"
-
-    @functools.cached_property
-    def zero(self) -> Any:
-        """The zero of the type as a NumPy scalar."""
-        return self.numpy.type(0)
-
-    @functools.cached_property
-    def is_bool(self) -> bool:
-        """Whether the type is BOOL."""
-        return self.numpy.kind == "b"
-
-    @functools.cached_property
-    def smallest(self) -> Any:
-        """The least value of the type as a NumPy scalar (``-inf`` for floats)."""
-        if self.is_bool:
-            return np.False_
-        return self.numpy.type(-np.inf if self.is_float else np.iinfo(self.numpy).min)
-
-    @functools.cached_property
-    def largest(self) -> Any:
-        """The greatest value of the type as a NumPy scalar (``inf`` for floats)."""
-        if self.is_bool:
-            return np.True_
-        return self.numpy.type(np.inf if self.is_float else np.iinfo(self.numpy).max)
 
     def instead_for(self, number: int) -> str:
         """Return what to write where a whole number does not fit this integer type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,13 +145,17 @@ class ScalarValue:
 class ScalarRef(NamedTuple):
     """A scalar whose value a recorded statement reads when it runs, cast to `dtype`.
 
-    `now` returns the value, or raises the error that a statement would raise if it ran now.
+    `read` returns it of any scalar, or raises the error that a statement would raise if it ran now.
     """
 
     scalar: ScalarValue
     dtype: DType
     name: str
-    now: Callable[[], Any]
+    read: Callable[[ScalarValue], Any]
+
+    def now(self) -> Any:
+        """Return the value that a statement reads now; see `read`."""
+        return self.read(self.scalar)
 
     def __str__(self) -> str:
         return self.name
@@ -678,6 +683,7 @@ class Record:
         self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
         of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
         self.statements = [moved(s, of) for s in statements]
+        self.has_scalars = () in shapes
         self.found: dict[Any, Any] = {}
 
 
@@ -686,27 +692,32 @@ class RecordedBody(Statements):
 
     def __init__(self, record: Record, handles: list[Handle]) -> None:
         self.record, self.handles = record, handles
-        self._statements: list[Statement] | None = None
 
+    @functools.cached_property
     def _made(self) -> list[Statement]:
-        if self._statements is None:
-            of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
-            self._statements = [moved(s, of) for s in self.record.statements]
-        return self._statements
+        of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
+        return [moved(s, of) for s in self.record.statements]
 
     def __len__(self) -> int:
         return len(self.record.statements)
 
     def __getitem__(self, k: Any) -> Any:
-        return self._made()[k]
+        return self._made[k]
 
     def __iter__(self) -> Iterator[Statement]:
-        return iter(self._made())
+        return iter(self._made)
 
     def place_of(self, handle: Handle) -> Place | None:
         """Return the place of a handle, or None."""
         pairs = zip(self.record.places, self.handles, strict=True)
         return next((place for place, x in pairs if x is handle), None)
+
+
+def outputs_of(statements: Sequence[Statement]) -> list[Any]:
+    """Return the output of each statement."""
+    if not isinstance(statements, RecordedBody):
+        return [s.out for s in statements]
+    return [statements.handles[s.out.number] for s in statements.record.statements]
 
 
 def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:
@@ -727,4 +738,15 @@ def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     out, desc, operation, dtype = s
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
     moved_operation = type(operation)(*(of.get(id(x), x) for x in operation))
+    if any(id(ref.scalar) in of for ref in s.scalars):
+        field: str = type(operation).refers  # type: ignore[union-attr]
+        moved_operation = moved_operation._replace(**{field: _moved(getattr(operation, field), of)})
     return Statement(of.get(id(out), out), moved_desc, moved_operation, dtype)
+
+
+def _moved(x: Any, of: Mapping[int, Any]) -> Any:
+    """Return an operand that refers to other scalars."""
+    if type(x) is ScalarRef:
+        return x._replace(scalar=of.get(id(x.scalar), x.scalar))
+    parts = [_moved(part, of) if isinstance(part, tuple) else part for part in x]
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)

@@ -79,7 +79,7 @@ def index(_dtype: DType) -> DType:
 # Both follow from the operands' types by a rule that every backend obeys, so all backends return
 # the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
 # BOOL.
-def _mark_used(*operands: Any) -> None:
+def mark_used(*operands: Any) -> None:
     """Suppress the warnings of expressions that are not used: one error is enough."""
     for operand in operands:
         getattr(operand, "_mark_used", lambda: None)()
@@ -258,7 +258,7 @@ class UnaryOp(Operator):
         """Return the deferred call that applies this operator to a vector, a matrix or a number."""
         x: Any = as_scalar[0](operand) if isinstance(operand, _NUMBERS) else operand
         if not hasattr(x, "apply"):
-            _mark_used(x)
+            mark_used(x)
             raise DomainMismatch(f"{self!r}: {type(x).__name__} has no entries. Give a Vector.")
         return x.apply(self)._written_in(sys._getframe(1))
 
@@ -285,7 +285,7 @@ def _joined(
         return operands[1].apply(applied, left=operands[0])._written_in(by)
     if len(operands) == 2 and not defaults and all(isinstance(x, _NUMBERS) for x in operands):
         return as_scalar[0](operands[0]).apply(applied, operands[1])._written_in(by)
-    _mark_used(*operands)
+    mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
         f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)"
@@ -434,13 +434,7 @@ class Monoid(_Algebra):
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
     def _types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
-        """Return (domain, result) for operands of these types: the same type twice.
-
-        Raises
-        ------
-        DomainMismatch
-            If the operator returns another type, or the identity does not fit the type.
-        """
+        """Return (domain, result), the same type twice; raise if the identity does not fit it."""
         domain, result = self.op.types(left, right)
         if domain is not result:
             raise DomainMismatch(
@@ -511,7 +505,7 @@ class Semiring(_Algebra):
         """
         times = getattr(product, "times", None)
         if more:
-            _mark_used(product, *more)
+            mark_used(product, *more)
             raise DomainMismatch(
                 f"{self!r}: takes one product, not {1 + len(more)} operands. "
                 f"Write {self.name}(q @ A)."
@@ -696,7 +690,6 @@ class Table(Namespace, Generic[Row]):
         return sorted({*super().__dir__(), *self._rows, *(x.split(".")[0] for x in self._paths)})
 
     def __getitem__(self, name: str) -> Row:
-        """Return the operator of this name."""
         try:
             return self._rows[name]
         except KeyError:

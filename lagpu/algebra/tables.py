@@ -148,7 +148,6 @@ class Operators(Namespace):
         def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring: ...
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name."""
         for table in self._tables:
             if name in table:
                 return table[name]
@@ -266,7 +265,6 @@ class Selectors(Namespace):
     valuegt = valuege = _OF_ITS_OPERATOR
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name."""
         known = vars(type(self)).get(name, vars(self).get(name))
         if isinstance(known, (Selector, Compared)):
             return known

@@ -327,13 +327,7 @@ def _each(
 #
 # A vertex of degree 1 is folded into its neighbour, whose mass, the number of vertices folded into
 # it and itself, grows by that of the leaf; this repeats until every degree is 0 or at least 2.
-# The paths through branches follow from masses alone. With leaves q of mass m and the remaining
-# graph A::
-#
-#     t<left> = m<q> (+.first) A
-#     m = m + t
-
-
+# The paths through branches follow from masses alone.
 class Folded(NamedTuple):
     """A graph whose branches are folded."""
 
@@ -410,13 +404,6 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 
 # ---- betweenness centrality of vertices: Brandes' algorithm, for one source or many at once
-#
-# `dependencies` computes the dependencies d of each source; they are added up without the
-# source's own::
-#
-#     b = b + d<levels>
-
-
 def betweenness_centrality(
     A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
     endpoints: bool = False, directed: bool | None = None, sources: Any = None, targets: Any = None,
@@ -658,8 +645,6 @@ def _by_vertex(x: Vector | Matrix) -> Any:
 #
 # Column i of P meets column j of S if j is one level farther than i, where edges lie on shortest
 # paths.
-
-
 def edge_betweenness_centrality(
     A: Matrix, k: int | None = None, normalized: bool = True, *, weight: bool = False,
     directed: bool | None = None, sources: Any = None, targets: Any = None,

@@ -152,8 +152,6 @@ def _search(A: Matrix, weight: bool, what: str) -> Callable[[Matrix, int], Vecto
 #
 #     upper = min(upper, d(., s) + e)
 #     lower = max(lower, d(., s), e - d(s, .))
-
-
 def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
     """Return the distance from each vertex to the vertex farthest from it.
 
@@ -198,7 +196,6 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
 
 
 def _kind(A: Matrix, weight: bool) -> DType:
-    """Return the type of distances."""
     return (FP64 if A.dtype.is_float else INT64) if weight else INT32
 
 
@@ -392,7 +389,6 @@ def _require_a_vertex(A: Matrix, what: str) -> None:
 
 
 def _eccentricities(A: Matrix, what: str, weight: bool) -> Vector:
-    """Return the eccentricities of a graph with vertices."""
     _require_a_vertex(A, what)
     return eccentricity(A, weight=weight)
 
@@ -413,12 +409,10 @@ def _reach_all(
 
 
 def _first(v: Vector, op: str) -> int:
-    """Return the least index of the greatest ("max") or least ("min") value."""
     return int(_best(v, op).to_coo()[0][0])
 
 
 def _best(v: Vector, op: str) -> Vector:
-    """Return the entries of the greatest or least value."""
     return v.select("valueeq", v.reduce(op).new().value).new()
 
 
@@ -428,8 +422,6 @@ def _best(v: Vector, op: str) -> Vector:
 # p; from a vertex without edges out the walker goes on by the distribution d::
 #
 #     x = (x alpha / out) (+.*) A + alpha lost d + (1 - alpha) p
-
-
 Weights = Vector | Mapping[int, float]
 
 FARTHEST = 2.0  # the largest possible sum of changes of the ranks
@@ -536,7 +528,8 @@ def pagerank(
         lost(accum=binary.plus) << left.reduce("plus")
         new << follow(new @ A)
         if even:
-            given << lost * sent + jumps
+            given << lost * sent
+            given(accum=binary.plus) << jumps
             new(accum=binary.plus) << given
         else:
             new(accum=binary.plus) << sent.apply("times", right=lost)
@@ -609,7 +602,6 @@ def _distribution(
 
 
 def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
-    """Return numbers of vertices, a Vector or a dict, as a vector."""
     if not isinstance(given, (Vector, Mapping)):
         raise errors.DomainMismatch(f"{what} is neither a Vector nor a dict of weights.")
     if not isinstance(given, Vector):
@@ -622,8 +614,6 @@ def _of_vertices(A: Matrix, given: Any, what: str) -> Vector:
 
 # ---- eigenvector and Katz centrality, hubs and authorities: products with a vector until it is
 # unchanged, up to a tolerance
-
-
 def eigenvector_centrality(
     A: Matrix, max_iter: int = 100, tol: float = 1e-6, nstart: Weights | None = None,
     weight: bool = True,
@@ -854,8 +844,6 @@ def _iteration(
 
 
 # ---- centralities by degrees
-
-
 def degree_centrality(A: Matrix) -> Vector:
     """Return the number of edges at each vertex divided by the number of other vertices.
 

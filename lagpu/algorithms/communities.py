@@ -153,7 +153,6 @@ def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
 
 
 def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
-    """Return the modularity."""
     C, _ = contraction(B, labels)
     inside, out, into = C.diag(), C.reduce_rowwise("plus").new(), C.reduce_columnwise("plus").new()
     total = C.reduce("plus").new().value

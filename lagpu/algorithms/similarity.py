@@ -98,7 +98,6 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
 
 def _pairs(A: Matrix, pairs: Any) -> Matrix:
-    """Return pairs of vertices as the entries of a matrix."""
     if isinstance(pairs, Matrix):
         if pairs.shape != A.shape:
             raise DimensionMismatch(f"similarity: pairs.shape {pairs.shape} != {A.shape}.")
@@ -116,8 +115,6 @@ def _pairs(A: Matrix, pairs: Any) -> Matrix:
 
 
 # ---- edges with a reverse
-
-
 def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of the edges of each vertex that have a reverse.
 
@@ -191,8 +188,6 @@ def overall_reciprocity(A: Matrix) -> float:
 
 
 # ---- Laplacian matrices
-
-
 def laplacian_matrix(A: Matrix, *, weight: bool = True, normalized: bool = False) -> Matrix:
     """Return the Laplacian ``D - A``, D the sums of rows, or ``D**-1/2 (D - A) D**-1/2``.
 

@@ -208,8 +208,6 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 #     T = (d (first) d')<s(A)> + A == (d (second) d')<s(A)>
 #
 # A search of T visits a vertex once, so edges of length 0 close no cycle of parents.
-
-
 def sssp_parents(
     A: Matrix, source: Any, *, delta: float | None = None, limit: float | None = None,
     target: Any = None,
@@ -487,7 +485,6 @@ def _around(A: Matrix, cycle: list[int]) -> int | float:
 
 
 def _cycle_message(A: Matrix, cycle: list[int]) -> str:
-    """Return the message of the error for a cycle that shortens paths."""
     ends, length = [*cycle, cycle[0]], _around(A, cycle)
     around = f"bellman_ford: the cycle {' -> '.join(map(str, ends))} has"
     if length < 0:
@@ -500,15 +497,8 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
 
 # ---- a shortest path between two vertices: searches from both ends until they meet, or one search
 #
-# The smaller frontier takes a step: along the edges from the source, against them from the
-# target::
-#
-#     q<!s(p)> = q (any.secondi) A
-#     r<!s(c)> = r (any.secondi) A'
-#
+# The smaller frontier takes a step: along the edges from the source, against them from the target.
 # One search from the source is `bfs_parents`, a single kernel on backends that fuse loops.
-
-
 _METHODS = ("bidirectional", "single")
 _STEPS = 64  # steps of a path that are read one by one, before all parents are copied
 
@@ -602,7 +592,6 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
 
 
 def _is_single(A: Matrix, method: str | None) -> bool:
-    """Return True to search from the source alone."""
     if method is None:
         return A.backend.capabilities.fuses  # otherwise visiting fewer vertices pays
     if method not in _METHODS:

@@ -152,12 +152,7 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
 
 # ---- the two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two
 #
-# From one vertex of each component on, the sides alternate from level to level::
-#
-#     q<!s(v)> = 1 - (q (any.first) A)
-#     v<s(q)> = q
-
-
+# From one vertex of each component on, the sides alternate from level to level.
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     """Return the sides of a bipartite graph, or an odd cycle of a graph that is not bipartite.
 
@@ -264,12 +259,7 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 
 # ---- topological levels and order of a directed acyclic graph
 #
-# Vertices without an edge in are the first level; removing them gives the next level::
-#
-#     d = d - q (+.pair) A
-#     q<!s(levels)> = d<d = 0>
-
-
+# Vertices without an edge in are the first level; removing them gives the next level.
 def topological_levels(A: Matrix) -> Vector:
     """Return the number of edges of the longest path that ends at each vertex.
 
@@ -427,12 +417,7 @@ _core_number = core_number  # the function; an argument of `k_core` hides its na
 
 # ---- maximal independent set: Luby's algorithm
 #
-# A candidate whose score is above the scores of all neighbours joins; its neighbours drop out::
-#
-#     b<s(c)> = c (max.first) A
-#     members<c > b> = true
-
-
+# A candidate whose score is above the scores of all neighbours joins; its neighbours drop out.
 def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = None) -> Vector:
     """Return a set of vertices that no edge joins, and that no vertex can be added to.
 
@@ -515,8 +500,6 @@ def _scores(A: Matrix, seed: int) -> Vector:
 # The sum of C is the number of triangles. The sums of the rows of C, the columns of C and the
 # columns of D count the triangles in which a vertex is the first, the middle and the last one.
 # Both halves are selected from A, so no transpose is sorted.
-
-
 _HUB = 8  # if the largest degree is more than this times the mean, an order by degree pays
 _SHORT = 32  # edges that a thread of the gpu backend walks by itself
 
@@ -843,12 +826,10 @@ def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
 
 
 def _of_each_edge(A: Matrix) -> Matrix:
-    """Return the number of triangles of each edge, in both directions."""
     return semiring.plus_pair(A @ A).new(INT64, mask=A.S, name="around")
 
 
 def _count(A: Matrix) -> int:
-    """Return the number of triangles."""
     halves = _halves(A)
     if halves is None:
         return (_of_each_edge(A).reduce("plus").new().value or 0) // 6

@@ -210,8 +210,6 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 # edge that is the k-th in an order of preference. With the selection matrices R of i and C of j, a
 # gather ``v R`` gives each entry the value of its begin, and a scatter ``R (min.second) x`` gives
 # each vertex the least value of the entries that begin there.
-
-
 def _listed(A: Matrix, key: Callable[[Array, Array], Array]) -> tuple[Vector, Vector]:
     """Return the vectors i and j of the edges of a symmetric matrix, sorted by a key."""
     # ``key(edge, value)`` is the key of each entry; edges are numbered in the order of rows.
@@ -237,7 +235,6 @@ def _require_weights(A: Matrix, what: str) -> None:
 
 
 def _rank(values: Array) -> Array:
-    """Return the place of each value in their order."""
     return np.unique(values, return_inverse=True)[1]
 
 

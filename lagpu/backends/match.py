@@ -114,7 +114,7 @@ def matched(match: F) -> F:
 
     @functools.wraps(match)
     def match_once(statements: ops.Statements, frontier: Any) -> Any:
-        if not isinstance(statements, ops.RecordedBody):
+        if not isinstance(statements, ops.RecordedBody) or statements.record.has_scalars:
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
         key = match_once, place

@@ -1,7 +1,5 @@
 """Check and convert users' arguments; data in and out: arrays, DLPack, pickles."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator
@@ -17,7 +15,7 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Parameterize
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
-from lagpu.core.recorder import current_observer, current_recorder, queue
+from lagpu.core.recorder import current_observer, current_recorder, flush, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, Array, DType, as_array, cast, lookup, unify
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
@@ -29,15 +27,8 @@ def array_in(x: Any, place: Backend, what: str, *, copies: bool = False) -> Any:
 
     It may have ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, Numba, the array API),
     or be a column of pandas, polars or pyarrow. Host arrays are not copied; numbers, lists and all
-    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host.
-
-    Raises
-    ------
-    InvalidValue
-        If a value is missing: NA, null or masked. A NaN of a float type is a value.
-    DomainMismatch, BackendMismatch, BackendUnavailable
-        If the object refuses to export its data, if that is on a GPU and the backend is not, or if
-        CuPy is not installed.
+    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host; without,
+    it is a `BackendMismatch`. A missing value, NA, null or masked, is an `InvalidValue`.
     """
     if type(x) in _OWN:
         return x
@@ -203,17 +194,32 @@ def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     if not now and type(data) is ops.ScalarValue:
         waits = current_recorder() is not None or queue.writes(data)  # the host has no value yet
         if waits or (data.location is not None and current_observer() is None):
-            read = functools.partial(_scalar, value, dtype, what, True)
+            read = functools.partial(_read, dtype=dtype, what=what, name=value.name)
             return ops.ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
-        raise errors.EmptyObject(
-            f"{what}: the scalar {value.name} has no value. Check is_empty first."
-        )
+        raise _empty(what, value.name)
+    return _converted(number, dtype, what, exact=number is value)
+
+
+def _read(data: ops.ScalarValue, dtype: DType, what: str, name: str) -> Any:
+    """Return the value of a scalar, once the statements that write it have run."""
+    flush()
+    number = data.get()
+    if number is None:
+        raise _empty(what, name)
+    return _converted(number.item(), dtype, what)
+
+
+def _empty(what: str, name: str) -> errors.EmptyObject:
+    return errors.EmptyObject(f"{what}: the scalar {name} has no value. Check is_empty first.")
+
+
+def _converted(number: Any, dtype: DType, what: str, *, exact: bool = False) -> Any:
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
         found = cast(number, dtype)
         whole = not (dtype.is_bool or dtype.is_float)
-        if whole and number is value and int(found) != float(number):  # exact, as Python compares
+        if whole and exact and int(found) != float(number):  # exact, as Python compares
             raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
         return found
     number = int(number)
@@ -251,9 +257,9 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
-    if type(value) is float:
-        return like if like.is_float else FP64
     value = value.first if type(value) is ops.Counter else value
+    if isinstance(value, float) and not isinstance(value, np.floating):
+        return like if like.is_float else FP64
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, int):
@@ -263,8 +269,6 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
         if int(like.smallest) <= value <= int(like.largest):
             return like
         return INT64 if value <= int(INT64.largest) else UINT64
-    if isinstance(value, float) and not isinstance(value, np.floating):
-        return like if like.is_float else FP64
     if isinstance(value, np.generic):
         return lookup(value.dtype)
     dtype = getattr(value, "dtype", None)

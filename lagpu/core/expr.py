@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from lagpu import errors, operations
+from lagpu.algebra.operators import mark_used as mark_used
 from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core import hints
@@ -91,8 +92,6 @@ class Unassigned:
 #
 # Every statement is checked before a backend sees it: a call against its inputs when it is
 # written, and against its output, mask and accumulator when it is assigned.
-
-
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
@@ -364,12 +363,6 @@ def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
 def made_of(x: Any) -> Any:
     """Return an operand of a longer expression: `x` itself, or its result."""
     return x._made() if isinstance(x, Expression) else object_of(x)
-
-
-def mark_used(x: Any) -> None:
-    """Mark a deferred expression as used, so that dropping it does not warn."""
-    if isinstance(x, Unassigned):
-        x._mark_used()
 
 
 def kind_of(x: Any) -> str:

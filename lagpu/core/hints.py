@@ -4,8 +4,6 @@ Python gives every object a truth value and a length; on a sparse vector each of
 a silent mistake. Here they raise, with the line to write instead, in the author's own names.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from operator import attrgetter
 from sys import _getframe
 from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any
@@ -143,8 +142,7 @@ class Joined(Pair):
                 for x in (left, right)
             )
         self.left, self.right, self._used = left, right, False
-        expr.mark_used(left)
-        expr.mark_used(right)
+        expr.mark_used(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
@@ -180,8 +178,7 @@ class Joined(Pair):
         parts = [x.call() if isinstance(x, Pair) else x for x in (self.left, self.right)]
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
-            for part in parts:
-                expr.mark_used(part)
+            expr.mark_used(*parts)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"
@@ -196,11 +193,6 @@ def _any_of(op: BinaryOp) -> Semiring:
     name = f"any_{op.name}"
     known = op.dtype is None and not op.body and name in semiring
     return semiring[name] if known else Semiring(monoid.any, op)
-
-
-def as_row(v: Any) -> Any:
-    """Return the 1 x n matrix with the entries of a vector."""
-    return as_column(v).T.new()
 
 
 def as_column(v: Any) -> Any:
@@ -264,17 +256,16 @@ class MatMul(Pair):
     In a chain ``A @ B @ C`` one semiring is that of all products.
     """
 
-    __slots__ = ("ndim_of_result",)
-    ndim = property(attrgetter("ndim_of_result"))
+    __slots__ = ("ndim",)
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
     sign = chains = "@"
     usual, wanted, takes = "semiring.plus_times", "semiring", "times"
-    ndim_of_result: int
+    ndim: int
 
     def __init__(self, left: Any, right: Any) -> None:
         left, of_left = _side(left, right)
         right, of_right = _side(right, left)
-        self.ndim_of_result = of_left + of_right - 2
+        self.ndim = of_left + of_right - 2
         self.left, self.right, self._used = left, right, False
         paired = isinstance(left, Pair) or isinstance(right, Pair)
         if not paired and left.shape[-1] != right.shape[0]:
@@ -288,7 +279,7 @@ class MatMul(Pair):
         """Return the deferred product over `semiring`, written in the frame `by`."""
         left, right = self.left, self.right
         if isinstance(left, Pair) or isinstance(right, Pair):
-            chosen = options if self.ndim_of_result == 1 else {}
+            chosen = options if self.ndim == 1 else {}
             left, right, semiring = self._operands(semiring, **chosen)
         self._mark_used()
         if left.ndim == right.ndim:
@@ -307,7 +298,7 @@ def _side(x: Any, other: Any) -> tuple[Any, int]:
         return x, x.ndim  # type: ignore[attr-defined]  # a vector, a matrix or a view
     if isinstance(x, MatMul):
         x._mark_used()
-        return x, x.ndim_of_result
+        return x, x.ndim
     found = expr.made_of(x)
     ndim = getattr(found, "ndim", 0) if isinstance(x, NoTruth) else 0
     if not ndim:
@@ -563,8 +554,6 @@ def _ewise(
 
 
 # ---- ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
-
-
 #: sign -> element-wise operation on two vectors or two matrices, as in python-graphblas: in a sum a
 #: missing entry is neutral, a product needs both entries.
 WAYS = {

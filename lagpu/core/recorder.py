@@ -1,7 +1,5 @@
 """The recorder of a loop's body, the queue of statements that wait, and the observer of both."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,21 +22,10 @@ class Recorder:
 
     At the end of a ``with`` statement it runs what it has taken and nothing else has run.
     Statements of other backends run at once. It takes those that write scalars, and vectors, `ndim`
-    1, or matrices, 2, by default the kind of the first; one of the other kind ends the recording.
-    `before_running` is called before recorded statements run by themselves after all.
-
-    Attributes
-    ----------
-    statements : list of Statement
-        The recorded statements that have not run.
-    mixed : bool
-        Whether a statement of the other kind ended the recording.
-    is_open : bool
-        Whether it takes statements.
-    line : int
-        The line of the author's that ended the recording before its end, or 0.
-    parts : list of Handle
-        The outputs of those that compute a part of an expression of the author's.
+    1, or matrices, 2, by default the kind of the first; one of the other kind ends the recording,
+    as `mixed` says. `line` is the author's line that ended it before its end, or 0.
+    `before_running` is called before recorded statements run by themselves after all. `statements`
+    have not run; `parts` are the outputs of those that compute a part of an author's expression.
     """
 
     def __init__(
@@ -145,8 +132,6 @@ def why_unreadable(x: Any) -> str:
 # ------------------------------------------------------------------------------------------
 # Nonblocking mode, as GraphBLAS calls it: statements of a loop that Python runs wait, and then run
 # as one program.
-
-
 # A site is the place of a statement in the author's code.
 HOT = 3  # statements of a site that run at once; the next ones wait, as it is taken for a loop's
 _REPEATED = 3  # statements of one site that wait together; of the first site only one does
@@ -162,16 +147,8 @@ class Queue:
     They run when a value is read, when a statement comes that cannot join them, when the site of
     the first one comes again (or another site often), or when there are many. No other thread's
     statements wait with them: a thread that finds some runs them, and from then on every statement
-    runs at once. If one raises, both get the error, the first thread when it calls lagpu again.
-
-    Attributes
-    ----------
-    statements : list of Statement
-        Those that wait, in order.
-    backend : Backend or None
-        The backend of all of them.
-    errors : dict
-        By thread, the error of its statements that another thread has run.
+    runs at once. If one raises, both get the error, the first thread when it calls lagpu again:
+    until then it is in `errors`.
     """
 
     def __init__(self) -> None:
@@ -395,20 +372,12 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
 
 # ------------------------------------------------------------------------------------------
 # The observer of a program, which sees each statement as it runs; at most one, often none.
-
-
 class Observer:
     """Base of a trace, a stepper and a crosscheck: sees each statement before it runs, and runs it.
 
-    Attributes
-    ----------
-    level : int
-        Iteration of the innermost `loop`, from 0; -1 outside of a loop. The loop sets it.
-    why_eager : str
-        Why loops run statement by statement, such as ``"it is stepped through"``; an empty string
-        if they need not, and then their statements are `recorded`.
-    thread : int
-        The thread whose statements it sees.
+    The statements are those of a `thread`. `level` is the iteration of the innermost `loop`, which
+    sets it, from 0; -1 outside of a loop. `why_eager` says why loops run statement by statement, as
+    ``"it is stepped through"``; if it is empty, their statements are `recorded`.
     """
 
     level: int = -1

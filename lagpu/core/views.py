@@ -14,7 +14,7 @@ from lagpu.algebra.tables import binary
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
-from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described, made
+from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, described, made
 from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.dtypes import BOOL, Array, DType, as_array
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed
@@ -188,7 +188,7 @@ class Gather(VectorIndex):
         inside = least.select("valuege", 0), most.select("valuelt", u.size)
         both = inside[0].new().ewise_mult(inside[1].new(), first).new()
 
-        def now() -> Any:
+        def now(_: ops.ScalarValue) -> Any:
             if both.data.get() is None:
                 i = next(x for x in (e.data.get() for e in ends) if not 0 <= x < u.size)
                 raise arguments.outside(f"{u.name}[{p.name}]: index", int(i), u.size)
@@ -431,7 +431,7 @@ def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
     of_one = [] if indices is None else [_is_one(index) for index in _two(out, indices)]
     if of_one.count(True) != 1:
         raise _not_a_row(out, v)
-    return as_row(v) if of_one[0] else as_column(v)
+    return as_column(v).T.new() if of_one[0] else as_column(v)
 
 
 def _not_a_row(out: Any, value: Any) -> DomainMismatch:

@@ -98,7 +98,6 @@ _ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-ancho
 
 
 def cell_style(kind: Kind) -> str:
-    """Return a style as attributes of an SVG element."""
     border = "" if kind.edge == "none" else f' stroke="{kind.edge}" stroke-width="{kind.width}"'
     dashed = ' stroke-dasharray="4 2"' if kind.dashed else ""
     clear = "" if kind.opacity == 1 else f' fill-opacity="{kind.opacity}"'
@@ -184,7 +183,6 @@ class SvgCanvas:
             self.path(circle, cell_style(kind))
 
     def grow_to(self, width: float, height: float) -> None:
-        """Make the drawing at least this large."""
         self.width, self.height = max(self.width, width), max(self.height, height)
 
     def svg(self, label: str, *, left: float = 0, top: float = 0) -> str:
@@ -343,7 +341,6 @@ def _patch(kind: Kind) -> dict[str, Any]:
 
 
 def legend(place: Any, kinds: Sequence[Kind], loc: str, columns: int = 1, **more: Any) -> None:
-    """Draw a legend of kinds in axes or a figure."""
     from matplotlib.patches import Patch
 
     patches = [

@@ -110,7 +110,6 @@ class Cells:
         return used
 
     def _bands(self, canvas: Canvas, kind: Kind, which: Array, rows: bool, name: str) -> None:
-        """Mark whole rows or columns."""
         i, j = (self.nrows - 1) / 2, (self.ncols - 1) / 2
         w, h = (self.ncols, 1) if rows else (1, self.nrows)
         places = [self.at(k, j) if rows else self.at(i, k) for k in which.tolist()]
@@ -215,7 +214,6 @@ def _gathered(found: Array, joined: Array) -> Array:
 
 
 def _apart(some: Array, others: Array) -> Array:
-    """Return the distance of each of some positions and each of others."""
     return np.asarray(np.hypot(*(some[:, None] - others).transpose(2, 0, 1)))
 
 

@@ -1,7 +1,5 @@
 """Other programs that a process starts, and the end of all of them with it."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

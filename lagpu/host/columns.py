@@ -1,7 +1,5 @@
 """Compress and permute entries that come in any order: sorted columns, distinct numbers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -109,7 +107,6 @@ def distinct(values: Array) -> Array:
 
 
 def all_distinct(values: Array) -> bool:
-    """Return True if no number occurs twice."""
     return bool(_first(np, np.sort(values, axis=None)).all())
 
 

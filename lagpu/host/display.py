@@ -6,8 +6,6 @@ that is zero. Objects are read by their attributes: this module imports no class
 every package can use it.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import math
@@ -116,7 +114,6 @@ def vector_text(v: Any) -> str:
 
 
 def vector_html(v: Any) -> str:
-    """Return the facts, the first entries and the gaps between them as HTML."""
     return _object_html(v, _first_entries(v), lambda found: _row_of_cells(v.size, found))
 
 

@@ -1,7 +1,5 @@
 """Write files atomically, and keep folders and files that no other user may change."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 import itertools

@@ -1,7 +1,5 @@
 """Tables that fit a terminal: no word is torn, and no heading is lost."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ first import installs a handler that cleans up and ends the process. Programs th
 KeyboardInterrupt as usual. This module imports little, since nothing protects what comes before it.
 """
 
-from __future__ import annotations
-
 # The functions that `signal` wraps: it makes an enum of each handler, which takes microseconds.
 import _signal  # type: ignore[import-not-found]
 import os

@@ -1,7 +1,5 @@
 """The job of processes that mpirun or srun has started: its size, and which process prints."""
 
-from __future__ import annotations
-
 import atexit
 import io
 import os

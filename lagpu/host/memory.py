@@ -1,7 +1,5 @@
 """Memory and threads of this machine: the bytes that are free, and work on all cores."""
 
-from __future__ import annotations
-
 import contextvars
 import os
 import resource

@@ -19,13 +19,9 @@ class Graph:
 
     def __init__(self, ptr: Array, idx: Array, values: Any = None) -> None:
         self.ptr, self.idx = ptr.astype(np.int32), idx.astype(np.int32)
+        self.n = len(ptr) - 1
         self._values = values
         self.kept: dict[str, Any] = {}
-
-    @property
-    def n(self) -> int:
-        """The number of vertices."""
-        return len(self.ptr) - 1
 
     def weights(self) -> Array:
         """Return the values of the entries as FP64."""

@@ -88,7 +88,6 @@ class Task:
             display.update(self._line, self._what, done)
 
     def close(self) -> None:
-        """Remove its line."""
         with _lock:
             if self._line >= 0 and _shown and _shown[0].end(self._line):
                 _shown.clear()

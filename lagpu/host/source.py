@@ -1,7 +1,5 @@
 """The author of the running statement: the frame, the source text, and the names in it."""
 
-from __future__ import annotations
-
 import ast
 import dis
 import functools
@@ -120,7 +118,6 @@ def source_of(frame: FrameType) -> str:
 
 
 def source_between(file: str, first: int, last: int) -> str:
-    """Return some lines of a file joined into one."""
     lines = (line.strip() for line in _lines_of(file)[first - 1 : last])
     return " ".join(line for line in lines if line)
 

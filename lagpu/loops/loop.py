@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from operator import attrgetter
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,10 +22,11 @@ from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
 from lagpu.core.recorder import Recorder, blocking, current_observer, current_recorder, queue
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, OutOfMemory
 from lagpu.loops import purity
-from lagpu.loops.purity import VIEWS, LoopBody, WhileBody, backend_of, lookup, read_body
+from lagpu.loops.purity import LoopBody, WhileBody, backend_of, lookup, read_body
 from lagpu.operations import Statement, Statements
 
 T = TypeVar("T")
@@ -67,11 +69,14 @@ class CounterName:
 
 # ---- Loops that were recorded before: the statements of the record are reused on other objects.
 #
-# A body of lagpu statements alone means the same whenever its names do. If only vectors and
-# matrices differ, with the same types and shapes, all checks would pass again; so the new
-# handles replace the old ones, and the body does not run.
+# A body of lagpu statements alone means the same whenever its names do. If only vectors, matrices,
+# their views and scalars differ, with the same types and shapes, all checks would pass again; so
+# the new handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
 _known: dict[tuple[int, int, bool], KnownLoop] = {}
+#: A view has the handle of another object.
+_BASES = {SelectionMatrix: attrgetter("operand"), TransposedMatrix: attrgetter("stored")}
+_OBJECTS = (Vector, Matrix, Scalar, *_BASES)
 
 
 class KnownLoop:
@@ -81,29 +86,42 @@ class KnownLoop:
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
-        alike = (Vector, Matrix)
-        self._likes = [(x, type(y), y.dtype, y.shape) for x, y in named if type(y) in alike]
-        self._others = [(x, y) for x, y in named if type(y) not in alike]
+        objects = [(name, x, _BASES.get(type(x))) for name, x in named if type(x) in _OBJECTS]
+        bases = [x if base is None else base(x) for _, x, base in objects]
+        self._likes = [
+            (name, type(x), base, of.dtype, x.shape)
+            for (name, x, base), of in zip(objects, bases, strict=True)
+        ]
+        self._shapes = [of.shape for of in bases]
+        self._others = [(x, y) for x, y in named if type(y) not in _OBJECTS]
         self._own = {name for name, _ in named if purity.is_unbound(name, code, {})}  # variables
+        self._same: list[int] | None = None  # which names have one handle, if some have
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, dtype, shape in self._likes:
+        for name, kind, base, dtype, shape in self._likes:
             found: Any = local.get(name)
             if type(found) is not kind:
                 found = self._global(name, local, outer)
                 if type(found) is not kind:
                     return None
-            if found.dtype is not dtype or found.backend is not backend or found.shape != shape:
+            if found.shape != shape:
+                return None
+            found = found if base is None else base(found)
+            if found.dtype is not dtype or (found.backend is not backend and kind is not Scalar):
                 return None
             handles.append(found.data)
         for name, what in self._others:
             found = local[name] if name in local else self._global(name, local, outer)
-            if found is not what:
+            if found is not what and not _are_one_number(found, what):
                 return None
-        return handles if len({*map(id, handles)}) == len(handles) else None
+        alone = {id(x): x for x in handles}
+        same = None if len(alone) == len(handles) else [[*alone].index(id(x)) for x in handles]
+        if not hasattr(self, "record"):  # it learns
+            self._same = same
+        return [*alone.values()] if same == self._same else None
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
         """Return the meaning of a name that is not a variable with a value."""
@@ -116,11 +134,21 @@ class KnownLoop:
         named = {id(x) for x in handles}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
-            used = {id(x) for x in (s.out, *mask, *ops.operands_of(s.operation))}
-            if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
+            scalars = [ref.scalar for ref in s.scalars]
+            used = {id(x) for x in (s.out, *mask, *scalars, *ops.operands_of(s.operation))}
+            operation: Any = s.operation
+            lists = None if "indices" in operation.reads else getattr(operation, "indices", None)
+            if not used <= named or lists is not None:
                 return False
-        self.record = ops.Record(statements, handles, [shape for *_, shape in self._likes])
+        shapes = dict(zip(self._same or range(len(handles)), self._shapes, strict=True))
+        self.record = ops.Record(statements, handles, [shapes[k] for k in range(len(handles))])
         return True
+
+
+def _are_one_number(x: Any, y: Any) -> bool:
+    """Whether two numbers of Python are the same to the bit, as those that a function computes."""
+    alike = type(x) is type(y) and type(x) in (int, float)
+    return alike and x == y and (x != 0 or str(x) == str(y))
 
 
 def find_known(
@@ -142,12 +170,12 @@ def keep_known(
     backend: Backend, body: LoopBody, statements: list[Statement],
 ) -> None:  # fmt: skip
     """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
-    if body.counter or body.written or body.scalar:
+    written = any("written" in uses for uses in body.names.values())
+    if body.counter or written:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, (*VIEWS, FunctionType)) for _, found in named):
-        # a view keeps the old handle; what a function names may change
+    if any(isinstance(found, FunctionType) for _, found in named):  # what it names may change
         return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
@@ -160,13 +188,13 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(backend: Backend, body: Statements, until: _Until, done: int = 0) -> int:
-    """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
+def replay(backend: Backend, body: Statements, until: _Until) -> int:
+    """Run the iterations of a recorded loop after those done, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
     """
-    empty, unchanged = until[:2]
+    empty, unchanged, _, done, _ = until
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
     while done != until.times:
@@ -249,7 +277,7 @@ def loop(
     if watched is not None and not isinstance(watched, (Vector, Matrix)):
         kind = type(watched).__name__
         if kind in ("Vector", "Matrix") and hasattr(watched, "gb_obj"):  # of python-graphblas
-            return _iterate(_Until(until_empty, until_unchanged, times, until))
+            return _iterate(ops.new(_Until, (until_empty, until_unchanged, times, 0, until)))
         raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if until is not None and not isinstance(until, Scalar):
         raise DomainMismatch(
@@ -259,7 +287,7 @@ def loop(
     if times is not None:
         times = integer(times, "loop: times", 0)
     queue.flush()
-    ends = ops.new(_Until, (until_empty, until_unchanged, times, until))
+    ends = ops.new(_Until, (until_empty, until_unchanged, times, 0, until))
     frame = sys._getframe(1)
     body = read_body(frame) if watched is None else None
     backend = ends.watched.backend if body is None else backend_of(body, frame)
@@ -328,17 +356,14 @@ def _iterate_first(
             done = turn + 1
         if done < patience or done == until.times or not until.watched.nvals:
             return
-    counted = _counted(body, frame)
-    yield from _record_and_run(backend, until, body, True, counted, lambda _: None, done)
+    counted, rest = _counted(body, frame), until._replace(done=done)
+    yield from _record_and_run(backend, rest, body, True, counted, lambda _: None)
 
 
-class _Until(NamedTuple):
+class _Until(ops.Until):
     """The conditions that end a loop, on the front end's objects."""
 
-    empty: Vector | Matrix | None
-    unchanged: Vector | Matrix | None
-    times: int | None
-    holds: Scalar | None = None
+    __slots__ = ()
 
     @property
     def is_over(self) -> bool:
@@ -348,12 +373,9 @@ class _Until(NamedTuple):
     def watched(self) -> Any:
         return self.unchanged if self.empty is None else self.empty
 
-    def handles(self, done: int = 0) -> ops.Until:
-        """Return the conditions on handles, for a backend that goes on after `done` iterations."""
-        empty = None if self.empty is None else self.empty.data
-        unchanged = None if self.unchanged is None else self.unchanged.data
-        holds = None if self.holds is None else self.holds.data
-        return ops.new(ops.Until, (empty, unchanged, self.times, done, holds))
+    def handles(self) -> ops.Until:
+        """Return the conditions on handles, for a backend."""
+        return ops.new(ops.Until, [getattr(x, "data", x) for x in self])
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -415,7 +437,6 @@ def _require_fused(why: str, where: str = "any backend") -> None:
 
 
 def _run_eagerly(backend: Backend, why: str) -> None:
-    """Note why a loop runs statement by statement."""
     _require_fused(why, backend.name)
     backend.last_loop = f"eager: {why}"
 
@@ -437,6 +458,9 @@ def why_eager() -> str:
 def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
     turns = until.handles()
+    for x in body.handles if body.record.has_scalars else ():
+        if type(x) is ops.ScalarValue and x.holder not in (None, backend.device):
+            x.get()  # as by `_fetch_scalars`
     if turns.times == 0 or (turns.empty is not None and not backend.nvals(turns.empty)):
         backend.last_loop = "no iteration"
     elif blocking.get():
@@ -448,9 +472,9 @@ def _run_known(backend: Backend, until: _Until, body: ops.RecordedBody) -> None:
 
 def _record_and_run(
     backend: Backend, until: _Until, body: LoopBody, fuse: bool,
-    counted: CounterName | None, learn: Callable[[list[Statement]], None], done: int = 0,
+    counted: CounterName | None, learn: Callable[[list[Statement]], None],
 ) -> Iterator[Any]:  # fmt: skip
-    """Record the body once and run all but the first `done` iterations from it, or iterate."""
+    """Record the body once and run all iterations from it but those done, or iterate."""
     if until.is_over:
         backend.last_loop = "no iteration"
         return
@@ -470,7 +494,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield ops.Counter(done)
+            yield ops.Counter(until.done)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -478,28 +502,27 @@ def _record_and_run(
         recorder.close()
         if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
-        if _run_record(recorder, until, body, fuse, counted, done):
+        if _run_record(recorder, until, body, fuse, counted):
             return
     if not until.is_left(copies[0] if copies else None):
-        yield from _iterate(until, done + 1)
+        yield from _iterate(until._replace(done=until.done + 1))
 
 
 def _run_record(
-    recorder: Recorder, until: _Until, body: LoopBody,
-    fuse: bool, counted: CounterName | None, done: int,
-) -> bool:  # fmt: skip
+    recorder: Recorder, until: _Until, body: LoopBody, fuse: bool, counted: CounterName | None
+) -> bool:
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + len(recorder.parts):
         if fuse:
             _run_eagerly(backend, _why_incomplete(recorder))
         return False
-    if fuse and run_recorded(recorder, until.handles(done), counted):
+    if fuse and run_recorded(recorder, until.handles(), counted):
         return True
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, until, done)
+    done = replay(backend, statements, until)
     if counted is not None:
         counted.leave(done - 1)
     return True
@@ -548,7 +571,7 @@ def _fetch_scalars(statements: Statements, device: Any) -> None:
 def _planned(backend: Backend, body: Statements, turns: ops.Turns) -> ops.Planned:
     """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
     ends = None if isinstance(turns, ops.Sweep) else turns.holds
-    if ends is not None and all(s.out is not ends for s in body):
+    if ends is not None and all(x is not ends for x in ops.outputs_of(body)):
         return ops.Rejection("the body does not write the scalar of until=")
     return backend.plan_loop(body, turns)
 
@@ -569,10 +592,9 @@ def _run_whole(backend: Backend, plan: Callable[[], ops.Planned]) -> bool:
 _UNOBSERVED, _NOWHERE = core_recorder.Observer(), nullcontext()
 
 
-def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
+def _iterate(until: _Until) -> Iterator[int]:
     def turns() -> Iterator[int]:
-        empty, unchanged, times, _ = until
-        turn = done
+        empty, unchanged, times, turn, _ = until
         while turn != times and (empty is None or empty.nvals):
             before = None if unchanged is None else unchanged.dup()
             yield turn
@@ -580,7 +602,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
             if until.is_left(before):
                 return
 
-    return _observed(turns(), done)
+    return _observed(turns(), until.done)
 
 
 def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
@@ -634,7 +656,6 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
 
 
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
-    """Run the rest of a loop that was not recorded before."""
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
     learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)

@@ -5,8 +5,6 @@ list, a branch or any other call. So the body must consist of ``w(...) << call``
 names are lagpu objects and numbers; every other body runs eagerly, with the reason.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import linecache
@@ -43,8 +41,8 @@ class Names(dict[str, set[str]]):
 
     That is a ``value``; a ``function`` that is called; an ``index``, which may be a list too; in
     the ``test`` of an ``if``, where it must be a number, a word or None; a number beside the
-    ``counter`` in arithmetic, where one of NumPy's would compute with the first value; or an
-    object ``compared`` with the counter.
+    ``counter`` in arithmetic, where one of NumPy's would compute with the first value; an object
+    ``compared`` with the counter; or ``written`` by ``w += x``, which would rebind a number.
     """
 
     def add(self, name: str, what: str) -> None:
@@ -59,8 +57,6 @@ class LoopBody(NamedTuple):
     names: Names = Names()  #: Dotted names that must refer to lagpu objects or numbers.
     reason: str = ""  #: Why the body cannot be recorded, or an empty string.
     scalar: str = ""  #: One of the names, which refers to a `Scalar`, or an empty string.
-    #: The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
-    written: tuple[str, ...] = ()
     #: The name of the counter of a loop outside a function, where any later code may read it.
     counter: str = ""
     #: For each statement 1; for an ``if``, (code of the test, lines if it is true, other lines).
@@ -127,7 +123,7 @@ def _bound(body: LoopBody, local: Any, outer: dict[str, Any]) -> LoopBody:
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
         why = _why_not(name, uses, found, local, outer, body.counter)
-        if not why and name in body.written and not isinstance(found, (Vector, Matrix)):
+        if not why and "written" in uses and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
         if why:
@@ -314,12 +310,12 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         if around is not None:
             kind = "counter " if callee == "loop" else ""
             _require_unread(found[0], around, targets, code, kind)
-        names, written = Names(), dict[str, None]()
-        lines = _check_lines(found[0].body, targets[0] if callee == "loop" else "", names, written)
+        names = Names()
+        lines = _check_lines(found[0].body, targets[0] if callee == "loop" else "", names)
         for name in () if callee == "loop" else targets:
             names.pop(name, None)
         counter = targets[0] if around is None else ""
-        return LoopBody(1, names, written=tuple(written), counter=counter, lines=lines)
+        return LoopBody(1, names, counter=counter, lines=lines)
     except Impure as impure:
         return LoopBody(reason=str(impure))
 
@@ -358,20 +354,20 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
     first, then = loop.body[:place], [] if place is None else loop.body[place + 1 :]
     names_in = (map(ast.walk, part) for part in (first, then))
     reads = [any(getattr(x, "id", None) == counter for y in part for x in y) for part in names_in]
-    around, names, written = _function_around(loop, tree), Names(), dict[str, None]()
+    around, names = _function_around(loop, tree), Names()
     if counter and (around is None or all(reads) or not _is_set_before(loop, around, counter)):
         return None
     try:
         if around is not None and counter:
             _require_unread(loop, around, (counter,), code, "counter ")
-        lines = _check_lines([*first, *then], counter, names, written)
+        lines = _check_lines([*first, *then], counter, names)
     except Impure:
         return None
     for name in filter(None, (tested, counter)):
         names.add(name, "value")
     with SYNTAX:
         own = compile(ast.Module([*first, *then], []), code.co_filename, "exec", dont_inherit=True)
-    body = LoopBody(1, names, written=tuple(written), lines=lines)
+    body = LoopBody(1, names, lines=lines)
     step = 1 if place is None else advances[place][1]
     return WhileBody(body, tested, own, counter, step, reads[1]) if tested else None
 
@@ -515,22 +511,20 @@ def _in_other_loops(around: ast.AST, loop: ast.stmt, targets: tuple[str, ...]) -
 _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 
-def _check_lines(
-    lines: list[ast.stmt], counter: str, names: Names, written: dict[str, None]
-) -> tuple[Any, ...]:
-    """Return `LoopBody.lines`, and collect names and those written in place."""
+def _check_lines(lines: list[ast.stmt], counter: str, names: Names) -> tuple[Any, ...]:
+    """Return `LoopBody.lines`, and collect names."""
     found: list[Any] = []
     for line in lines:
         if isinstance(line, ast.Pass):
             continue
         if isinstance(line, ast.If):
-            both = [_check_lines(x, counter, names, written) for x in (line.body, line.orelse)]
+            both = [_check_lines(x, counter, names) for x in (line.body, line.orelse)]
             _visit_test(line.test, counter, names)
             found.append((compile(ast.Expression(line.test), "<an if>", "eval"), *both))
             continue
         left, right = _sides(line)
         if isinstance(line, ast.AugAssign):
-            written[left.id] = None  # type: ignore[attr-defined]
+            names.add(left.id, "written")  # type: ignore[attr-defined]
         _visit(left, counter, names)
         _visit(right, counter, names, True)
         found.append(1)

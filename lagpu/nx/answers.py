@@ -1,14 +1,12 @@
 """Which calls lagpu answers for NetworkX, and which are worth it; each refusal is a sentence."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import networkx as nx
 from networkx.utils import backends as dispatch
@@ -34,7 +32,7 @@ _LIMITS = {"cutoff": True, "depth_limit": True, "distance": True} | dict.fromkey
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Declared:
     """What a function of the backend supports, and when it is worth calling."""
 
@@ -47,6 +45,19 @@ class Declared:
     quick: bool  # NetworkX takes less time than the conversion of the graph
     short: bool  # NetworkX takes less time than a call of any backend
     by_level: bool  # on cpu each level costs time, which NetworkX does not count
+
+    def __post_init__(self) -> None:
+        own = self.signature.parameters
+        self.names = tuple(own)
+        self.places = [(x, self.names.index(x)) for x in self.graphs]
+        self._known = frozenset(own)
+        self._defaults = {name: x.default for name, x in own.items() if x.default is not x.empty}
+        self._positional = sum(x.kind is x.POSITIONAL_OR_KEYWORD for x in own.values())
+        # Keywords that a plain call of 0, 1, ... positional arguments needs, and may have.
+        after = [frozenset(self.names[count:]) for count in range(self._positional + 1)]
+        self._keywords = [(x - self._defaults.keys(), x - self.only.keys()) for x in after]
+        self._fixed = [(self.names.index(x), values[0]) for x, values in self.only.items()]
+        self._limits = [(x, k, _LIMITS[x]) for k, x in enumerate(self.names) if x in _LIMITS]
 
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
@@ -92,56 +103,9 @@ class Declared:
                 found.append(name)
         return found
 
-    @functools.cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of all arguments."""
-        return tuple(self.signature.parameters)
 
-    @functools.cached_property
-    def places(self) -> list[tuple[str, int]]:
-        """Names and positions of the arguments that are graphs."""
-        return [(x, self.names.index(x)) for x in self.graphs]
-
-    @functools.cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.names)
-
-    @functools.cached_property
-    def _keywords(self) -> list[tuple[frozenset[str], frozenset[str]]]:
-        """Keywords that a plain call of 0, 1, ... positional arguments needs, and may have."""
-        after = [frozenset(self.names[count:]) for count in range(self._positional + 1)]
-        return [(names - self._defaults.keys(), names - self.only.keys()) for names in after]
-
-    @functools.cached_property
-    def _fixed(self) -> list[tuple[int, Any]]:
-        return [(self.names.index(x), values[0]) for x, values in self.only.items()]
-
-    @functools.cached_property
-    def _limits(self) -> list[tuple[str, int, bool]]:
-        return [(x, k, _LIMITS[x]) for k, x in enumerate(self.names) if x in _LIMITS]
-
-    @functools.cached_property
-    def _defaults(self) -> dict[str, Any]:
-        own = self.signature.parameters.items()
-        return {name: x.default for name, x in own if x.default is not x.empty}
-
-    @functools.cached_property
-    def _positional(self) -> int:
-        kinds = [x.kind for x in self.signature.parameters.values()]
-        return sum(kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
-
-
-_DECLARED: dict[str, Declared] = {}
-
-
-def declared(name: str) -> Declared:
-    """Return the declaration of a function by name."""
-    return _DECLARED[name]
-
-
-def functions() -> dict[str, Callable[..., Any]]:
-    """Return the functions of the backend by name."""
-    return {name: rules.function for name, rules in _DECLARED.items()}
+#: The functions of the backend by name.
+DECLARED: dict[str, Declared] = {}
 
 
 def answers(
@@ -162,33 +126,37 @@ def answers(
         fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> R:
+        def call(*args: Any, **kwargs: Any) -> Any:
             given = rules.bind(args, kwargs)
             graph: Any = given[rules.graphs[0]]
             if not len(graph) and len(rules.graphs) == 1:
                 # Its error changes with the version of NetworkX.
                 given[rules.graphs[0]] = empty_like(graph)
-                return cast(R, theirs(**given, backend="networkx"))
+                return theirs(**given, backend="networkx")
             try:
                 for x in () if short else ("weight", "distance"):
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED
                 if rules.restricted(given):
-                    return cast(R, _started(theirs.orig_func(**given)))
-                return cast(R, _started(function(**{name: given[name] for name in own})))
+                    return _started(theirs.orig_func(**given))
+                return _started(function(**{name: given[name] for name in own}))
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
+            except errors.NoPath as error:
+                kind = "digraph is not strongly" if graph.is_directed() else "graph is not"
+                fact = f"Found infinite path length because the {kind} connected"
+                raise nx.NetworkXError(fact) from error
             except nx.NetworkXException as error:
                 if iterator:
-                    return cast(R, _raising(error))
+                    return _raising(error)
                 raise
 
         call.__doc__ = theirs.orig_func.__doc__
         signature = inspect.Signature(parameters)
         graphs, only_these = tuple(theirs.graphs), fixed | only
         rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
-        _DECLARED[known] = rules
+        DECLARED[known] = rules
         return call
 
     return declare
@@ -235,7 +203,6 @@ def _started(found: Any) -> Any:
 
 
 def _raising(error: Exception) -> Iterator[Any]:
-    """Return an iterator that raises an error at the first ``next``."""
     raise error
     yield
 
@@ -246,7 +213,7 @@ _SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, thre
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if lagpu has the function for these arguments, else why not."""
     # NetworkX calls this before it converts graphs.
-    rules = declared(name)
+    rules = DECLARED[name]
     plain = rules.plain(args, kwargs)
     if not plain:
         try:
@@ -270,7 +237,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
-    rules = declared(name)
+    rules = DECLARED[name]
     why = _ends_early(rules.limits(args, kwargs))  # first: such a call takes as long as this one
     if why and not isinstance(args[0] if args else kwargs[rules.graphs[0]], Graph):
         return f"{name} of NetworkX ends early {why}."
@@ -333,7 +300,7 @@ def _noted(G: Any, key: str, find: Callable[[], R]) -> R:
         return find()
     if key not in cache:
         cache[key] = find()
-    return cast(R, cache[key])
+    return cache[key]
 
 
 def _levels_of_few(G: Any, node: Any) -> int:

@@ -37,7 +37,7 @@ class Graph:
     def __init__(
         self, stored: Adjacency, *, directed: bool, multigraph: bool, origin: Any = None
     ) -> None:
-        self.stored, self.origin = stored, origin
+        self.stored, self.names, self.origin = stored, stored.nodes, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
@@ -72,11 +72,9 @@ class Graph:
         return self.networkx[node]
 
     def is_directed(self) -> bool:
-        """Return True for a graph of directed edges."""
         return self._directed
 
     def is_multigraph(self) -> bool:
-        """Return True for a graph that may have parallel edges."""
         return self._multigraph
 
     def number_of_edges(self) -> int:
@@ -84,18 +82,13 @@ class Graph:
         count = len(self.stored.cols)
         return count if self._directed else (count + int(self.loops.sum())) // 2
 
-    @property
-    def names(self) -> list[Any]:
-        """Names of the vertices."""
-        return self.stored.nodes
-
     def __len__(self) -> int:
-        return len(self.stored.nodes)
+        return len(self.names)
 
     order = number_of_nodes = __len__
 
     def __iter__(self) -> Any:
-        return iter(self.stored.nodes)
+        return iter(self.names)
 
     def __contains__(self, node: Any) -> bool:
         return self.find(node) is not None
@@ -182,18 +175,18 @@ class Graph:
         edges = replace(self.stored, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
         return Graph(edges, directed=self._directed, multigraph=False)
 
-    def numbers(self, weight: Any) -> Array:
+    def numbers(self, weight: Any, of: str = "sums") -> Array:
         """Return an edge attribute whose values can be added up, (m,), INT64 or FP64."""
         # Without a weight each edge is 1. `NotImplementedError` if it has another type, or its sums
-        # may be beyond 2**63.
+        # may be beyond 2**63. In place of sums it may be for "a matrix".
         values = self.weights(weight)
         if values is None:
             return np.ones(len(self.stored.cols), np.int64)
-        if values.dtype.kind == "b":
+        if values.dtype.kind == "b" and of == "sums":
             values = values.astype(np.int64)
         if values.dtype not in (np.int64, np.float64):
-            raise NotImplementedError(f"lagpu: sums of weights of the type {values.dtype}")
-        if values.dtype.kind == "i" and values.size:
+            raise NotImplementedError(f"lagpu: {of} of weights of the type {values.dtype}")
+        if values.dtype.kind == "i" and values.size and of == "sums":
             largest = max(abs(int(values.min())), abs(int(values.max())))
             if largest * 2 * values.size >= 2**63:
                 raise NotImplementedError("lagpu: sums of weights beyond 64 bits")
@@ -230,11 +223,6 @@ class Graph:
         """Whether each edge joins a vertex with itself, (m,)."""
         return self.stored.rows() == self.stored.cols
 
-    @property
-    def has_loops(self) -> bool:
-        """Whether an edge joins a vertex with itself."""
-        return bool(self.loops.any())
-
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
         """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
         return self._reversed if back and self._directed else (self.stored.rows(), self.stored.cols)
@@ -268,7 +256,6 @@ def once(G: Graph, *others: Array) -> tuple[Array, ...]:
 
 
 def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over the nodes of rows and columns."""
     nodes = G.names
     return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
 

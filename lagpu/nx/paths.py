@@ -1,7 +1,5 @@
 """Breadth-first searches in NetworkX' order, and shortest paths and their lengths."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -59,8 +57,6 @@ def visited(
 
 
 # ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
-
-
 _UNKNOWN = "The node {} is not in the graph."
 
 
@@ -209,7 +205,6 @@ class _Reached:
         self._distances = np.append(zeros, distances[order])
 
     def lengths(self) -> dict[Any, Any]:
-        """Return the distances by nodes."""
         found = self._G.named(self._distances.tolist(), self._vertices.tolist())
         return found | {self._G.names[v]: 0 for v in self._starts}
 
@@ -261,7 +256,6 @@ def _followed(
 
 
 def _starts(G: Graph, sources: Any) -> list[int]:
-    """Return the vertices of sources."""
     if not sources:
         raise ValueError("sources must not be empty")
     return list(dict.fromkeys(require(G, node, _NOT_FOUND) for node in sources))

@@ -1,7 +1,5 @@
 """Measures and structure of a graph: centralities, clustering, components, cores, orders."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -18,7 +16,7 @@ from lagpu.algorithms.centrality import MOST
 from lagpu.backends.protocol import of_all
 from lagpu.core import Matrix, Vector
 from lagpu.dtypes import Array
-from lagpu.errors import NoPath, NotConverged
+from lagpu.errors import NotConverged
 from lagpu.host import memory
 from lagpu.nx.answers import NETWORKX, answers, by_networkx, by_text, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
@@ -85,7 +83,7 @@ def is_strongly_connected(G: Graph) -> bool:
 
 
 def _require_no_loops(G: Graph) -> None:
-    if G.has_loops:
+    if G.loops.any():
         raise nx.NetworkXNotImplemented(
             "Input graph has self loops which is not permitted; "
             "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
@@ -150,7 +148,6 @@ def _declare_spanning(kind: str, sign: int) -> None:
         return iter([every[k] for k in chosen.tolist()])
 
     def tree(G: Graph, weight: Any, ignore_nan: bool) -> Any:
-        """Return a spanning forest as a NetworkX graph with all attributes."""
         T = G.networkx.__class__()
         T.graph.update(G.graph)
         T.add_nodes_from(G.nodes.items())
@@ -173,10 +170,9 @@ def _require_no_seed(seed: Any) -> None:
 
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
-    """Return nodes that no edge joins, and to which none can be added."""
-    # They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
+    # The result is a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     _require_no_seed(seed)
-    if G.has_loops:
+    if G.loops.any():
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
     # Each process of a grid has a generator of its own: what the first has drawn is all others'.
     drawn = 0 if nodes else seed.choice(range(len(G))), seed.randint(0, 2**31 - 1)
@@ -229,8 +225,6 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
 
 
 # ---- centralities, eccentricities and clustering of nodes, and what follows from them
-
-
 @answers()
 def betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, weight: Any, endpoints: bool, seed: Any
@@ -247,7 +241,6 @@ def betweenness_centrality(
 def betweenness_centrality_subset(
     G: Graph, sources: Any, targets: Any, normalized: bool, weight: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths from some nodes to some that lead through each node."""
     if any(isinstance(nodes, Iterator) for nodes in (sources, targets)):
         raise NotImplementedError("lagpu: nodes that can be taken only once")
     starts = [G.find(node) for node in sources]
@@ -327,7 +320,6 @@ def pagerank(
 
 
 def _begin(G: Graph, given: Any) -> dict[int, float] | None:
-    """Return first values of all nodes by vertices."""
     if given is not None and set(given) != set(G):
         raise NotImplementedError("lagpu: first values of some nodes")
     return None if given is None else {G.index[node]: x for node, x in given.items()}
@@ -387,30 +379,18 @@ def hits(
     return hubs, authorities
 
 
-def _error(G: Graph) -> nx.NetworkXError:
-    kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
-    return nx.NetworkXError(f"Found infinite path length because the {kind}")
-
-
 @answers(text=("sp",))
 def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     chosen = G.bunch(v)
     if not chosen:
         return {}
-    try:
-        A = lengths_matrix(G, weight)
-        found = algorithms.eccentricity(A, chosen, weight=weight is not None)
-    except NoPath as error:
-        raise _error(G) from error
+    found = algorithms.eccentricity(lengths_matrix(G, weight), chosen, weight=weight is not None)
     return _of(G, found.to_dense(-1).tolist(), v)
 
 
 @answers(text=("e", "weight"))
 def diameter(G: Graph, usebounds: bool) -> int:
-    try:
-        return int(algorithms.diameter(G.matrix()))
-    except NoPath as error:
-        raise _error(G) from error
+    return int(algorithms.diameter(G.matrix()))
 
 
 @answers(text=("e", "weight"))
@@ -424,7 +404,6 @@ by_text("periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
-    """Return the value of a node, or values by nodes."""
     if nodes is not None and nodes in G:
         return values[G.index[nodes]]
     chosen = G.bunch(nodes)
@@ -495,14 +474,12 @@ def generalized_degree(G: Graph, nodes: Any) -> Any:
 
 
 # ---- similarity of nodes, for the prediction of edges
-
-
 def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
     """Return the function of a kind of `lagpu.algorithms.similarity`."""
 
     def similar(G: Graph, ebunch: Any) -> Iterator[Any]:
         """Return an iterator over pairs of nodes, by default those without an edge, and numbers."""
-        if G.has_loops:
+        if G.loops.any():
             raise NotImplementedError("lagpu: similarity in a graph with self-loops")
         whole: Any = G
         wanted = nx.non_edges(whole) if ebunch is None else ebunch
@@ -532,8 +509,6 @@ for _name, _kind in (
 
 
 # ---- matrices
-
-
 def _places(G: Graph, nodelist: Any) -> Array:
     """Return the index of each vertex in a list of distinct nodes, (n,), -1 if it is not there."""
     place = np.full(len(G), -1)
@@ -543,7 +518,7 @@ def _places(G: Graph, nodelist: Any) -> Array:
 
 def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]:
     """Return row, column and weight of each edge that joins nodes with a place, once."""
-    rows, cols, values = once(G, _weights(G, weight))
+    rows, cols, values = once(G, G.numbers(weight, "a matrix"))
     rows, cols = places[rows], places[cols]
     kept = (rows >= 0) & (cols >= 0)
     some = values[kept]
@@ -553,16 +528,6 @@ def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]
     if len(some) < len(values) and whole.all():  # they keep their type there
         raise NotImplementedError("lagpu: integers among other weights, or truths")
     return rows[kept], cols[kept], some
-
-
-def _weights(G: Graph, weight: Any) -> Array:
-    """Return an edge attribute of one of the two types that SciPy gives to numbers of Python."""
-    values = G.weights(weight)
-    if values is None:
-        return np.ones(len(G.stored.cols), np.int64)
-    if values.dtype not in (np.int64, np.float64):
-        raise NotImplementedError(f"lagpu: a matrix of weights of the type {values.dtype}")
-    return values
 
 
 def _require_integers(values: Array, dtype: Any) -> None:
@@ -651,7 +616,6 @@ def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
 
 @answers(quick=True)
 def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any, Any]:
-    """Return the node before the last one of a path between each two nodes, and the distances."""
     # One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
     # Source: Floyd 1962.
     n, values = len(G), G.numbers(weight)

@@ -9,11 +9,11 @@ import pytest
 from known_loops import blend, both, carry, relax, search, search_from, several
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, loop, semiring
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.core.recorder import Recorder
-from lagpu.errors import BackendMismatch, DimensionMismatch
+from lagpu.errors import BackendMismatch, DimensionMismatch, EmptyObject
 from lagpu.generators import kronecker
 from lagpu.loops import loop as known
 
@@ -163,14 +163,14 @@ def test_a_search_again_keeps_what_was_found_before(place, opened, body):
     assert len(opened) == 1
 
 
-def test_one_object_under_two_names_is_recorded(place, opened):
-    """Its statements are others: such a loop is neither kept nor found."""
+def test_one_object_under_two_names_is_another_loop(place, opened):
+    """Its statements are others."""
     A = graph(place)
     for k, same in enumerate((False, False, True, True, False)):
         u = Vector.from_coo([1], 1, size=32, like=A)
         v = u if same else Vector(INT64, 32, like=A)
         blend(A, u, v)
-        assert len(opened) == (1, 1, 2, 3, 3)[k]
+        assert len(opened) == (1, 1, 2, 2, 3)[k]
         other = graph("cpu")
         x = Vector.from_coo([1], 1, size=32, like=other)
         y = x if same else Vector(INT64, 32, like=other)
@@ -183,7 +183,9 @@ def test_one_object_under_two_names_is_recorded(place, opened):
 def test_a_view_of_one_matrix_stays_with_it(place, opened):
     """Its name is another than the matrix'; that may come to mean another matrix, and it not."""
     first, second = graph(place, 3), graph(place, 4)
-    for view in (first.T, Vector.from_dense(np.arange(32) % 7, backend=place).selection(32)):
+    f = Vector.from_dense(np.arange(32) % 7, backend=place)
+    narrow = f.dup(INT32)
+    for k, view in enumerate((first.T, f.selection(32), narrow.selection(32), first.T)):
         for A in (first, first, second, first):
             x, y, expected, right = (Vector.from_coo([1], 1, size=32, like=A) for _ in range(4))
             both(A, view, x, y)
@@ -192,6 +194,8 @@ def test_a_view_of_one_matrix_stays_with_it(place, opened):
                 relay(A, right)
             assert x.isequal(expected)
             assert y.isequal(right)
+        # A loop over first.T and first is not that over first.T and second.
+        assert len(opened) == (3, 4, 5, 8)[k]
 
 
 def relay(A, x):
@@ -351,3 +355,68 @@ def test_a_plan_does_not_keep_its_matrix(place, opened):
     del A
     gc.collect()
     assert form() is None
+
+
+def ranked(A, ranks, total, close, enough):
+    for _ in loop(times=9, until=close):
+        ranks << semiring.plus_times(ranks @ A)
+        total << ranks.reduce("plus")
+        ranks << ranks / total
+        total(accum=binary.times) << 2
+        close << (total < enough)
+
+
+def of_scalars(A, value, enough, start=None):
+    ranks = Vector.from_scalar(value, A.nrows, FP64, like=A)
+    total, close = Scalar(FP64, start), Scalar(BOOL)
+    ranked(A, ranks, total, close, enough)
+    return ranks, total, close
+
+
+def test_a_loop_with_scalars_is_recorded_once(place, opened):
+    """The number may be computed again; whether a scalar has a value is asked each time."""
+    A, B = graph(place), graph("cpu")
+    for k, (value, enough, start) in enumerate(
+        [(1, 2.5, None), (3, 5 / 2, None), (1, 2.5, 7), (1, 1e9, 7), (2, 1e9, None), (2, 2.5, 1)]
+    ):
+        found, right = of_scalars(A, value, enough, start), of_scalars(B, value, enough, start)
+        assert found[0].to("cpu").isclose(right[0])
+        assert [x.value for x in found[1:]] == pytest.approx([x.value for x in right[1:]])
+        assert len(opened) == (1, 1, 1, 2, 2, 3)[k]
+
+
+def scaled(x, s, t, number):
+    for _ in loop(times=2):
+        x << x * s
+        t << s * number
+
+
+def test_a_scalar_without_a_value_is_refused_each_time(place, opened):
+    for k, value in enumerate((2, None, 3, None)):
+        x, s, t = Vector.from_scalar(1, 33, like=graph(place)), Scalar(INT64, value), Scalar(INT64)
+        if value is None:
+            with pytest.raises(EmptyObject, match="s has no value"):
+                scaled(x, s, t, 5)
+        else:
+            scaled(x, s, t, 5)
+            assert (x.to_dict()[7], t.value) == (value**2, 5 * value)
+        assert len(opened) == (1, 1, 1, 1)[k]
+
+
+def test_numbers_that_differ_in_a_bit_or_a_type_are_others(place, opened):
+    for k, number in enumerate((0.0, -0.0, -0.0, 0, float("nan"), float("nan"), 1.5, 3 / 2)):
+        x, s, t = Vector.from_scalar(1.0, 3, like=graph(place)), Scalar(FP64, 1.0), Scalar(FP64)
+        scaled(x, s, t, number)
+        assert repr(t.value) == repr(float(number))
+        assert len(opened) == (1, 2, 2, 3, 4, 5, 6, 6)[k]
+
+
+def test_a_scalar_under_two_names_or_from_elsewhere(place, opened):
+    """Another device may have its value."""
+    for k, same in enumerate((False, True, True, False)):
+        x, s = Vector.from_scalar(1, 3, like=graph(place)), Scalar(INT64)
+        s << Vector.from_scalar(3, 4, backend="sim" if k % 2 else "cpu").reduce("min")
+        t = s if same else Scalar(INT64)
+        scaled(x, s, t, 2)
+        assert (x.to_dict()[1], t.value) == ((3 * 6, 12) if same else (9, 6))
+        assert len(opened) == (1, 2, 2, 3)[k]

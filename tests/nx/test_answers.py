@@ -6,7 +6,7 @@ from networkx_door import door  # noqa: F401
 
 import lagpu
 from lagpu.nx import convert_from_nx
-from lagpu.nx.answers import _DECLARED, Declared, can_run, should_run
+from lagpu.nx.answers import DECLARED, Declared, can_run, should_run
 
 KARATE = nx.karate_club_graph()
 
@@ -178,7 +178,7 @@ def test_binding_says_what_python_says(door):
 def test_a_plain_call_is_one_that_the_whole_check_accepts(monkeypatch):
     # `plain` is only quicker: positional and by keyword, with a default given, doubled or left out.
     G, odd = nx.path_graph(4), object()
-    for name, rules in _DECLARED.items():
+    for name, rules in DECLARED.items():
         graphs = [G] * len(rules.graphs)
         others = rules.names[len(graphs) :]
         defaults = [rules._defaults.get(x, 0) for x in others]

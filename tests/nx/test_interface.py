@@ -26,7 +26,7 @@ import _lagpu_networkx
 import lagpu
 from lagpu import algorithms
 from lagpu.nx import convert_from_nx, interface
-from lagpu.nx.answers import _DECLARED, declared
+from lagpu.nx.answers import DECLARED
 
 FUNCTIONS = _lagpu_networkx.info()["functions"]
 KINDS = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
@@ -35,11 +35,11 @@ CALLS = IN_ORDER | ANY_ORDER | PATHS
 
 
 def test_all_that_is_claimed_is_there_and_compared():
-    assert {*CALLS, *OTHERS} == set(FUNCTIONS) == set(_DECLARED)
+    assert {*CALLS, *OTHERS} == set(FUNCTIONS) == set(DECLARED)
     both = dispatch._registered_algorithms.keys() & set(algorithms.__all__)
     assert both - set(FUNCTIONS) <= {"find_negative_cycle"}  # any node of it may come first
     for name in FUNCTIONS:
-        parameters = [str(p.name) for p in declared(name).signature.parameters.values()]
+        parameters = [str(p.name) for p in DECLARED[name].signature.parameters.values()]
         wanted = dispatch._registered_algorithms[name].orig_func.__code__
         assert parameters == list(wanted.co_varnames[: wanted.co_argcount]), name
 
@@ -75,8 +75,8 @@ def test_answers_are_those_of_networkx(backend, draw):
             found = outcome(lambda a=args: function(G, *a, backend="lagpu"))
         if found is not NotImplementedError:
             weight = next((x for x in given if x in ("w", "sign")), None)
-            if name in PATHS and "weight" in declared(name).signature.parameters:
-                weight = weight or declared(name).signature.parameters["weight"].default
+            if name in PATHS and "weight" in DECLARED[name].signature.parameters:
+                weight = weight or DECLARED[name].signature.parameters["weight"].default
             if name in PATHS and not isinstance(wanted, type):
                 found, wanted = (measured(x, G, weight) for x in (found, wanted))
             assert same(found, wanted, name in IN_ORDER), (args, wanted)
@@ -99,8 +99,8 @@ READ_WEIGHTS = {
 
 def test_all_that_read_weights_are_compared_over_odd_ones():
     for name in set(FUNCTIONS) - OTHERS:
-        parameters = declared(name).signature.parameters
-        if "weight" in parameters and "weight" not in declared(name).only:
+        parameters = DECLARED[name].signature.parameters
+        if "weight" in parameters and "weight" not in DECLARED[name].only:
             assert any("w" in given for given in CALLS[name]), name
 
 
@@ -123,7 +123,7 @@ def test_weights_of_any_kind_count_as_in_networkx(backend, draw):
         for options in ({}, {"weight": None}, {"weight": "weight"}, {"weight": "none"}):
             call = {"method": "bellman-ford"} if name == "shortest_path_length" and n % 2 else {}
             call |= options
-            bound = declared(name).signature.bind(G, *args, **call)
+            bound = DECLARED[name].signature.bind(G, *args, **call)
             bound.apply_defaults()
             weight = bound.arguments["weight"]
             wanted = outcome(lambda a=args, c=call: function(G, *a, backend="networkx", **c))

@@ -8,7 +8,7 @@ from networkx_door import door  # noqa: F401
 import _lagpu_networkx
 import lagpu
 from lagpu.nx import interface  # noqa: F401 - declares them
-from lagpu.nx.answers import declared, registered
+from lagpu.nx.answers import DECLARED, registered
 
 #: Of nx-cugraph's `_nx_cugraph/__init__.py`, at ac64d6d of 2026, those that generate no graph.
 CUGRAPH = """
@@ -57,7 +57,7 @@ GRAPHBLAS = """
 
 
 def is_text(name):
-    return declared(name).function.__wrapped__ is registered(name).orig_func
+    return DECLARED[name].function.__wrapped__ is registered(name).orig_func
 
 
 @pytest.mark.parametrize(

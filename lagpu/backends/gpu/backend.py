@@ -16,7 +16,7 @@ from lagpu.backends.gpu.fused.search_many import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import elementwise, spmv, statements, strategies
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
-from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
+from lagpu.backends.gpu.profile import GpuMeter, Runtime
 from lagpu.backends.gpu.storage import bitmap, forms, stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, on_host
@@ -47,7 +47,6 @@ class GpuBackend:
             sources_hash=sources_hash(),
             batches=Batches(self.runtime.counters),
         )
-        self._meters = MeterPool()
         #: Indices of a vector from which free memory is checked; 17 bytes of each are the most.
         self.large = max(LARGE, device.unasked // 17)
         self.lock, self.enter = device.lock, device.enter
@@ -117,7 +116,7 @@ class GpuBackend:
         return batch_size(A.csc(), sources, levels, live)
 
     def meter(self) -> GpuMeter:
-        return GpuMeter(self.runtime, statements.TRAFFIC, self._meters)
+        return GpuMeter(self.runtime, statements.TRAFFIC)
 
     def free_bytes(self) -> int:
         return self.device.free_bytes()

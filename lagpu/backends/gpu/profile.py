@@ -391,29 +391,23 @@ class Runtime:
     """The device of a backend, its counters, and the measurements of its last product.
 
     While a product is measured, `edges` counts the matrix entries that it looks at, and `product`
-    is the result of a product of matrices before it was written.
+    is the result of a product of matrices before it was written. `observers` and `logs` are those
+    of stopped meters, for reuse.
     """
 
     def __init__(self, device: Device) -> None:
         self.device, self.counters, self.last = device, Counters(device), Last()
         self.edges: Any = None
         self.product: CscMatrix | BitmapMatrix | None = None
-
-
-class MeterPool:
-    """Observers and log buffers of stopped meters, for reuse."""
-
-    def __init__(self) -> None:
         self.observers: list[DeviceObserver] = []
-        self.logs: list[Any] = []
+        self.logs: list[Array] = []
 
 
 class GpuMeter:
     """Measures statements on a device; see `Meter`."""
 
-    def __init__(self, runtime: Runtime, traffic: Mapping[str, Any], pool: MeterPool) -> None:
-        self._runtime, self._device, self._pool = runtime, runtime.device, pool
-        spare = pool.observers
+    def __init__(self, runtime: Runtime, traffic: Mapping[str, Any]) -> None:
+        self._runtime, self._device, spare = runtime, runtime.device, runtime.observers
         self._observer = spare.pop() if spare else DeviceObserver(self._device, traffic)
         self._outside = Work()
         self._observer.enter(self._outside)
@@ -487,7 +481,7 @@ class GpuMeter:
 
     def log(self) -> LoopLog:
         if self._log is None:
-            self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
+            self._log = LoopLog(self._device, self._observer.unseen, self._runtime.logs)
         return self._log
 
     def _observed(self, now: Work, work: Callable[[], Any], timed: bool) -> tuple[Any, float]:
@@ -524,7 +518,7 @@ class GpuMeter:
     def stop(self) -> Callable[[], Measured]:
         with self._device.alone():
             self._observer.leave()
-            self._pool.observers.append(self._observer)
+            self._runtime.observers.append(self._observer)
             outside = self._outside
             outside.compile_ms = self._device.compile_ms - self._compiled
         return lambda: outside.measured(outside.compile_ms)

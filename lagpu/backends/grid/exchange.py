@@ -381,11 +381,15 @@ def collected(
     if not block or not pieces.engine.between_devices or (numbered and need.by.new is not None):
         return None
     parts = [v for v in map(_stored, x.parts) if v is not None]
+    found: list[Handle] = []
     if pieces.engine.alone and len(x.shape) == 1 and not numbered:
         filled = [v for v in parts if v.size]
         if all(v.is_number for v in filled) and len({v.number.tobytes() for v in filled}) == 1:
-            # nothing to send
-            return _numbers(pieces, parts, need)
+            for v, (_, p, _place) in zip(parts, pieces, strict=True):
+                made = VectorStore(v.device, v.counters, v.dtype, need.by.count(need.part[p]))
+                made.set_full(None, filled[0].number)
+                found.append(made)
+            return found  # nothing is sent
     each = 1 if len(x.shape) == 1 else bitmap.stride(x.shape[0])
     own = [alone(v.device, _part_of, v, block * each) for v in parts]
     headers = _headers(pieces, own, len(parts) == len(x.parts), x.dtype)
@@ -394,7 +398,6 @@ def collected(
     sent = zip(pieces.engine.local, own, strict=True)
     given = [dict.fromkeys(need.group(p), message.arrays) for p, message in sent]
     received = exchanged(pieces, given, need, on_devices=True)
-    found: list[Handle] = []
     for k, p, _ in pieces:
         device, count = parts[k].device, need.by.count(need.part[p])
         messages = [
@@ -413,17 +416,6 @@ def collected(
             is_vector = len(x.shape) == 1
             shape = x.shape[0], count
             found.append(v if is_vector else MatrixHandle(BitmapMatrix(device, x.dtype, shape, v)))
-    return found
-
-
-def _numbers(pieces: Pieces, parts: Sequence[VectorStore], need: Need) -> list[Handle]:
-    """Return, for each local piece, its part of a vector that has one number at every index."""
-    found: list[Handle] = []
-    number = next(v.number for v in parts if v.size)
-    for v, (_, p, _place) in zip(parts, pieces, strict=True):
-        made = VectorStore(v.device, v.counters, v.dtype, need.by.count(need.part[p]))
-        made.set_full(None, number)
-        found.append(made)
     return found
 
 

@@ -425,8 +425,8 @@ def column_offsets(columns: Array, count: int) -> Array:
     return offsets
 
 
-def joined(lists: Sequence[Entries]) -> Entries:
-    return tuple(map(np.concatenate, zip(*lists, strict=True)))
+def joined(lists: Sequence[Entries], xp: Any = np) -> Entries:
+    return tuple(map(xp.concatenate, zip(*lists, strict=True)))
 
 
 def cut(lists: Arrays, owner: Array, count: int) -> list[Arrays]:
@@ -520,7 +520,7 @@ def redistributed(
     for p, place in enumerate(pieces.places):
         with place.device.alone():
             xp, shape = place.device.xp, after.shape(p)
-            keys, *values = _joined(xp, [*received.pop(0).values()])
+            keys, *values = joined([*received.pop(0).values()], xp)
             if values:
                 order = xp.argsort(keys)  # no two are the same
                 keys, iso = keys[order], values[0][order]
@@ -555,14 +555,7 @@ def _keys(
             for p, chunks in enumerate(lists):
                 mine = owner == p
                 chunks.append(tuple(array[mine] for array in arrays))
-        return {p: _joined(xp, chunks) for p, chunks in enumerate(lists)}
-
-
-def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
-    """Return lists as one; they are emptied so that they can be freed."""
-    joined = tuple(map(xp.concatenate, zip(*lists, strict=True)))
-    lists.clear()
-    return joined
+        return {p: joined(lists.pop(0), xp) for p in range(after.pieces)}  # which frees the chunks
 
 
 # ---- Sub-clusters: groups of pieces with a copy of the graph each, which divide the sources.

@@ -16,7 +16,7 @@ from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
-from lagpu.backends.gpu.fused.program.run import next_masks, why_not_generated
+from lagpu.backends.gpu.fused.program.run import as_loop, why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values
 from lagpu.backends.gpu.fused.sweep import PieceSweep
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
@@ -57,12 +57,11 @@ def plan_program(
         lacking = lacking or next(filter(None, map(swept.why_not, range(len(pieces.places)))), "")
         if not lacking:
             return swept
-        why, own = f"no sweep: {lacking}", turns[:2]
-        if any(s.out is x for s in statements for x in (*own, turns.levels.vector)):
+        why, own, like = f"no sweep: {lacking}", turns[:2], turns.levels.vector
+        made = as_loop(statements, turns, functools.partial(pieces.empty, like.dtype, like.shape))
+        if made is None:
             return Rejection(lacking)
-        like = turns.levels.vector
-        statements += next_masks(turns, functools.partial(pieces.empty, like.dtype, like.shape))
-        turns = Until(times=turns.levels.deepest)
+        statements, turns = made
     lacking = next(filter(None, map(_why_no_vectors, statements)), "")
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
     if relaxed is not None:
@@ -124,7 +123,7 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     waiting = pieces.handle(copies, dtype, f.shape)
     settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value
     limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
-    upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
+    upto = ops.ScalarRef(limit, dtype, "limit", ops.ScalarValue.get)
     within, number = Descriptor(f, True), dtype.numpy.type
     statements = [
         Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),

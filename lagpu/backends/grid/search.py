@@ -279,11 +279,9 @@ class PieceSpace:
             left = 0 if words is None else int(report[LEFT])
             _count(made, report)
             if left:
-                number = None if kind.keep else frontier.dtype.numpy.type(1)
-                frontier.set_bitmap(words, kept, number, left)
                 if saved and frontier.device.enter is not None:
                     frontier.device.enter()
-                search_grid.restore_values(saved, words)
+                search_grid.leave(frontier, words, kept, left, saved)
 
         return Started(targets, self.launches[key], [*given, *outputs.values()], settle, had)
 
@@ -335,19 +333,22 @@ class PieceSpace:
     ) -> tuple[dict[str, Any], str]:
         """Add the macros of a kernel; return the arguments that it alone has, and its name."""
         macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
-        slots, alpha = cast(Slots, self._slots), space.alpha(kind)
+        slots, (alpha, beta) = cast(Slots, self._slots), _thresholds(space, kind)
         words = slots.buffers(space.windows[self._k].own, space.peers.count)
         return {
-            "num_targets": int(space.targets), "alpha": alpha, "beta": beta_of(kind.sums),
+            "num_targets": int(space.targets), "alpha": alpha, "beta": beta,
             "gamma": gamma_of(alpha, space.degree, space.behind), "words_a": words[0],
             "words_b": words[1], "words": slots.words,
         }, "peers"  # fmt: skip
 
 
 def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
-    if kind.system is None or kind.system is systems.AUTO:
-        return space.alpha(kind), beta_of(kind.sums)
-    return kind.system.alpha, kind.system.beta
+    if kind.system is not None and kind.system is not systems.AUTO:
+        return kind.system.alpha, kind.system.beta
+    alpha = alpha_of(space.degree, space.n, wide=True)
+    if kind.sums:  # each product that is pushed crosses a wire
+        alpha = 2.0 if space.degree >= planner.DENSE_DEGREE else 14.0
+    return alpha, beta_of(kind.sums)
 
 
 def _why_by_system(system: systems.System, r: Any, _before: int) -> str:
@@ -444,6 +445,8 @@ def plan_loop(pieces: Pieces, statements: Statements, turns: Turns) -> Planned:
     if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows")
     times = turns.times
+    if isinstance(statements, RecordedBody) and statements.record.has_scalars:
+        statements = list(statements)
     name, system, statements = systems.without_system(statements)
     body = match.match_search(statements, turns.empty)
     if isinstance(body, Rejection):
@@ -606,11 +609,6 @@ class _Space:
         own, everywhere = [w.own for w in windows], [w.addresses for w in windows]
         self.peers = Peers(pieces.devices, own, everywhere, engine.local[0])
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
-
-    def alpha(self, kind: Kind) -> float:
-        if kind.sums:  # each product that is pushed crosses a wire
-            return 2.0 if self.degree >= planner.DENSE_DEGREE else 14.0
-        return alpha_of(self.degree, self.n, wide=True)
 
     @staticmethod
     def of(A: GridHandle, name: str = systems.SPACE) -> _Space | None:
@@ -911,9 +909,8 @@ def _phases(at: int, barriers: Sequence[Array], value_bytes: int) -> tuple[Phase
     for p, at_barrier in enumerate(barriers):
         ms = max(int(at_barrier["other"][at]) - int(at_barrier["ns"][at - 1]), 0) / 1e6
         words, found = int(at_barrier["in"][at]), int(at_barrier["out"][at])
-        forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
+        sent = [Sent(*_message(words, found, others, others))]
         if value_bytes:
-            forms["values"] = value_bytes * found
-        sent = [Sent(form, others if size else 0, others * size) for form, size in forms.items()]
+            sent.append(Sent("values", others if found else 0, others * value_bytes * found))
         phases.append(Phase(f"piece {p}", ms, tuple(sent)))
     return tuple(phases)

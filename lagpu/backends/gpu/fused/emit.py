@@ -242,7 +242,7 @@ def whole_sums(
     heads: Any = None if form is None else heads_of(form)
     sizes, idx, rank, room, near = [np.int64(0)] * 3, None, None, None, 0
     if form is not None and heads is not None:
-        rank, idx, words = ranked(form, rows, u.numpy.itemsize)
+        rank, idx, words, _ = ranked(form, rows, u.numpy.itemsize)
         idx = form.row_idx if idx is None else idx
         room = None if words is None else words.view(u.numpy)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
@@ -389,6 +389,12 @@ class LoopScalars:
         unsure, full = _unsure(statements, found)
         return cls(device, written, found, unsure, [id(x) in full for x in written])
 
+    def on_places(self, of: Mapping[int, int]) -> ScalarPlaces:
+        """Return it with a place for each scalar, which `of` has by its ``id``."""
+        written, found = ([of[id(x)] for x in scalars] for scalars in (self.written, self.all))
+        unsure = [(of[id(ref.scalar)], ref) for _, ref in self.unsure]
+        return ScalarPlaces(written, found, unsure, self.sure)
+
     def room(self) -> Array:
         """Return new room for what a run leaves: the scalars written, and which read failed."""
         self._out = self._device.xp.empty(WORDS * len(self.written) + 1, np.uint64)
@@ -423,6 +429,21 @@ class LoopScalars:
                 x.set(_value(found[part], x.dtype))
         if found is not None and found[-1]:
             self.unsure[int(found[-1]) - 1][1].now()  # raises as it would have there
+
+
+class ScalarPlaces(NamedTuple):
+    """The `LoopScalars` of all runs of a record, with the places of scalars instead of these."""
+
+    written: Sequence[int]
+    found: Sequence[int]
+    unsure: Sequence[tuple[int, ops.ScalarRef]]
+    sure: Sequence[bool]
+
+    def on(self, handles: Sequence[Handle], device: Device) -> LoopScalars:
+        scalars: Any = handles
+        written, found = ([scalars[k] for k in places] for places in self[:2])
+        unsure = [(k, ref._replace(scalar=scalars[k])) for k, ref in self.unsure]
+        return LoopScalars(device, written, found, unsure, self.sure)
 
 
 def _fetch(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.fused.program import run
@@ -30,7 +30,8 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> KernelLoop 
         return swept
     why = "the loop has no frontier"
     if turns.empty is not None:
-        recorded = body if isinstance(body, RecordedBody) else None
+        is_plain = isinstance(body, RecordedBody) and not body.record.has_scalars
+        recorded = cast(RecordedBody, body) if is_plain else None
         if recorded is not None:
             again = search_again(recorded, turns.empty, turns.times)
             if again is not None:

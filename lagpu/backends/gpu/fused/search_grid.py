@@ -23,7 +23,6 @@ from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage import stores, workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, nwords
-from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32, index_kind
 from lagpu.operations import RecordedBody, Rejection, Statements, Until
@@ -334,9 +333,7 @@ class GridSearch(KernelLoop):
             else:
                 left = workspaces.entries_left(device, result) if stops else 0
             if left:
-                number = None if plan.keep else f.dtype.numpy.type(1)
-                f.set_bitmap(left_words, f_values, number, left)
-                restore_values(saved, left_words)
+                leave(f, left_words, f_values, left, saved)
             else:
                 f.set_empty()
             if depths is not None:
@@ -389,7 +386,7 @@ class GridSearch(KernelLoop):
         n = A.shape[0]
         kind, alpha, beta, gamma, delta = self._numbers(space)
         looks = self.plan.sums and space.degree > planner.LONG_SEARCH_DEGREE
-        ranks = Ranked(None, None, None)
+        ranks = workspaces.NO_RANKS
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
             ranks = workspaces.ranked(predecessors, successors, COUNT_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
@@ -481,10 +478,11 @@ def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blan
     return [(x, x.device.copy_of(x.values)) for x in saved]
 
 
-def restore_values(saved: Saved, left: Any) -> None:
-    """Give outputs back their values at the vertices, by presence words, that are left."""
-    for x, values in saved:
-        x.copy_entries(left, values)
+def leave(f: VectorStore, words: Any, values: Any, count: int, saved: Saved) -> None:
+    """Leave vertices in a frontier, and give outputs back the values that they had there."""
+    f.set_bitmap(words, values, None if values is not None else f.dtype.numpy.type(1), count)
+    for x, before in saved:
+        x.copy_entries(words, before)
 
 
 def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:

@@ -330,7 +330,7 @@ class BitParallelSearch(ManySources):
             code, device.max_cooperative_blocks(code, block) * block, block=block, cooperative=True,
             n=n, nvals=self._body.A.nvals, **_form("in", predecessors), **_form("out", successors),
             hint=pull.hint, empty=pull.empty, order=order, rank=ranks.rank, ranked_idx=ranks.idx,
-            ranked_words=ranks.words, heavy=workspaces.heaviest(predecessors, ranks),
+            ranked_words=ranks.words, heavy=ranks.heavy,
             push_cost=SEARCH_PUSH_COST, enough=min(n, HEAVY) // ENOUGH, **space.shared,
         )  # fmt: skip
 
@@ -394,6 +394,8 @@ class PerSourceSearch(ManySources):
         self._keep = self._number is None
         self._sums = self._keep and body.sums
         self._form = by_inputs(body.A, body.product)
+        #: Bytes of a vertex in the lists of two levels in shared memory.
+        self._each = 2 * (8 + int(self._form.col_ptr.itemsize))
         self._block = self.device.limits.row_block
 
     @property
@@ -431,17 +433,12 @@ class PerSourceSearch(ManySources):
 
     def _shared(self) -> tuple[int, int]:
         """Return (vertices of a level that shared memory holds, its bytes)."""
-        each = self._listed_bytes()
-        solo = min(SOLO, self.device.dynamic_shared_bytes // each)
-        return solo, solo * each + (4 * nwords(self._n) if self._has_bits() else 0)
-
-    def _listed_bytes(self) -> int:
-        """Return the bytes of a vertex in the lists of two levels in shared memory."""
-        return 2 * (8 + int(self._form.col_ptr.itemsize))
+        solo = min(SOLO, self.device.dynamic_shared_bytes // self._each)
+        return solo, solo * self._each + (4 * nwords(self._n) if self._has_bits() else 0)
 
     def _has_bits(self) -> bool:
         """Whether a row's visited bits are in shared memory; sums load a level in any case."""
-        free = self.device.dynamic_shared_bytes - SOLO * self._listed_bytes()
+        free = self.device.dynamic_shared_bytes - SOLO * self._each
         return not self._sums and 4 * nwords(self._n) <= free
 
     def _blocks(self, code: Kernel) -> int:

@@ -137,7 +137,10 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
     form, name, strategy = by_outputs(A, job.product), job.kernel, STRATEGIES[job.kernel]
     if job.sums:
         return _bind_sums(A, form, job)
-    words, any_row = nwords(form.shape[1]), _any_row_will_do(form, job)
+    # Whether one product is the sum and needs no matrix value, so that rows may be reordered.
+    reads_matrix = job.product.reads[1] and form.values is not None
+    any_row = job.iso or (job.product.semiring.monoid.name == "any" and not reads_matrix)
+    words = nwords(form.shape[1])
     given = _fixed(A, form, job) | {"n": form.shape[1]}
     if job.variant == "order":
         if not any_row:
@@ -191,12 +194,6 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
         barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
     return ProductLaunch(launch)
-
-
-def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
-    """Whether one product is the sum and needs no matrix value, so that rows may be reordered."""
-    reads_matrix = job.product.reads[1] and form.values is not None
-    return job.iso or (job.product.semiring.monoid.name == "any" and not reads_matrix)
 
 
 def _bind_push_edge(A: CscMatrix, job: Job) -> ProductLaunch:

@@ -329,9 +329,10 @@ class Ranked(NamedTuple):
     rank: Array | None  #: array of i32: of each vertex.
     idx: Array | None  #: array: the matrix's row indices by ranks.
     words: Array | None  #: array of u32: room for a frontier's words by ranks.
+    heavy: Array | None  #: array of i32: the ``kHeavy`` vertices of highest rank.
 
 
-NO_RANKS = Ranked(None, None, None)
+NO_RANKS = Ranked(None, None, None, None)
 #: In the cache of a form whose rows are by out-degree already, in slots of pieces: the position,
 #: i32, of each of the own ones.
 ORDER = "own rows by degree"
@@ -340,11 +341,6 @@ ORDER = "own rows by degree"
 def ranked(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
     return form.kept(f"ranks, {each} bytes a vertex", lambda: _rank(form, rows, each))
-
-
-def heaviest(form: stores.CscMatrix, ranks: Ranked) -> Array | None:
-    """Return the ``kHeavy`` vertices of highest rank; None where there are no ranks."""
-    return None if ranks.rank is None else form.cache["heaviest"]
 
 
 def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> Ranked:
@@ -357,9 +353,8 @@ def _rank(form: stores.CscMatrix, rows: stores.CscMatrix | None, each: int) -> R
     _, rank, heavy, entries = by_length(device, lengths, device.limits.cached // each)
     if 4 * entries < form.nvals:  # those whose words fit L1 (docs/design/bitmap.md)
         return NO_RANKS
-    form.cache["heaviest"] = heavy
     words = xp.empty((n * each + 3) // 4, np.uint32)
-    return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), words)
+    return Ranked(rank, stores.gather(device, rank, idx, idx.dtype), words, heavy)
 
 
 def by_length(device: Device, lengths: Array, most: int) -> tuple[Array, Array, Array, int]:

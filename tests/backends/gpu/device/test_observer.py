@@ -11,7 +11,7 @@ import pytest
 from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.cuda import CudaDevice, CudaLaunch, Events, EventTimer
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.profile import GpuMeter, MeterPool
+from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.operations import Apply
 
 
@@ -98,7 +98,7 @@ NEW = {"words": WORDS, "total": TOTAL}
 
 
 def metered(device):
-    return GpuMeter(SimpleNamespace(device=device), {}, MeterPool())
+    return GpuMeter(SimpleNamespace(device=device, observers=[]), {})
 
 
 def run(meter, work):

@@ -32,8 +32,8 @@ def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, re
 
 def test_a_trace_that_is_gone_leaves_its_buffer_to_the_next(place, monkeypatch):
     A = generators.path(40, backend=place)
-    monkeypatch.setattr(place._meters, "logs", [])
-    logs = place._meters.logs
+    monkeypatch.setattr(place.runtime, "logs", [])
+    logs = place.runtime.logs
     enabled = gc.isenabled()
     gc.disable()  # nothing of a trace waits for the collector
     try:

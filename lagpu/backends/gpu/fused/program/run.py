@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,23 +68,27 @@ def generated_sweep(
 ) -> GeneratedLoop | Rejection:
     """Return a loop whose body ends with the masks of the next level; `why`: it is no sweep."""
     levels: Any = turns.levels
-    if any(s.out is x for s in statements for x in (levels.vector, *turns[:2])):
-        return Rejection(why)
     like = levels.vector
     empty = functools.partial(VectorStore, like.device, like.counters, like.dtype, like.size)
-    body = [*statements, *next_masks(turns, empty)]
-    return generated_loop(body, Until(times=levels.deepest), f"no sweep: {why}")
+    made = as_loop(statements, turns, empty)
+    return Rejection(why) if made is None else generated_loop(*made, f"no sweep: {why}")
 
 
-def next_masks(turns: ops.Sweep, empty: Callable[[], Handle]) -> Iterator[Statement]:
-    """Yield the statements that make the masks of the next level, at the end of a body."""
+def as_loop(
+    statements: ops.Statements, turns: ops.Sweep, empty: Callable[[], Handle]
+) -> tuple[list[Statement], Until] | None:
+    """Return a sweep as a loop whose body makes the next masks; None if it writes one or levels."""
     given: Any = turns.levels
-    levels, deepest = given.vector, given.deepest
+    levels, deepest, body = given.vector, given.deepest, list(statements)
+    if any(s.out is x for s in body for x in (levels, *turns[:2])):
+        return None
     for k, mask in enumerate(turns[:2], 1):
         level = ops.CounterRef(levels.dtype, ops.Formula("-", np.int64(deepest - k), None))
         select, at = ops.Select(levels, indexunary.valueeq, level), empty()
-        yield Statement(at, ops.Descriptor(), select, levels.dtype)
-        yield Statement(mask, ops.Descriptor(at, replace=True), ops.AssignScalar(np.True_), BOOL)
+        body.append(Statement(at, ops.Descriptor(), select, levels.dtype))
+        to = ops.Descriptor(at, replace=True)
+        body.append(Statement(mask, to, ops.AssignScalar(np.True_), BOOL))
+    return body, Until(times=deepest)
 
 
 def why_not_generated(statements: ops.Statements) -> str:
@@ -129,11 +133,6 @@ def has_one_index(s: Statement) -> bool:
     return where is not None and where[0] is not None and len(where[0]) == 1
 
 
-def _written_places(body: ops.Statements) -> list[int]:
-    assert isinstance(body, RecordedBody)
-    return [place.number for place in distinct(s.out for s in body.record.statements)]
-
-
 class GeneratedLoop(KernelLoop):
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
@@ -146,10 +145,7 @@ class GeneratedLoop(KernelLoop):
     def __init__(self, statements: ops.Statements, until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._until, self._ends = until, until[:2]
-        if isinstance(statements, RecordedBody):  # a record has no scalars
-            written = [statements.handles[k] for k in once(statements, _written_places)]
-        else:
-            written = [s.out for s in statements if not s.writes_scalar]
+        written = [x for x in ops.outputs_of(statements) if type(x) is not ops.ScalarValue]
         watched = [x for x in self._ends if x is not None]
         self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
@@ -162,8 +158,12 @@ class GeneratedLoop(KernelLoop):
         times = self._until.times
         if times is None:
             return True
-        products = (s.operation for s in self.statements if isinstance(s.operation, ops.Multiply))
-        entries = sum(x.size for x in self.written) + sum(p.matrix.nvals for p in products)
+        body: Any = self.statements
+        recorded = isinstance(body, RecordedBody)  # whose statements are made where they are read
+        listed = body.record.statements if recorded else body
+        factors = [s.operation.matrix for s in listed if isinstance(s.operation, ops.Multiply)]
+        factors = [body.handles[A.number] for A in factors] if recorded else factors
+        entries = sum(x.size for x in self.written) + sum(A.nvals for A in factors)
         return bool(times * entries > self.device.limits.lasting)
 
     @property
@@ -213,9 +213,10 @@ class GeneratedLoop(KernelLoop):
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
-        if not isinstance(self.statements, RecordedBody):
-            self._scalars = emit.LoopScalars.of(self.statements, self.device)
+        self._scalars = None
         kept, handles = self._kept() if log is None else ([], [])
+        if self._scalars is None and self._has_scalars:
+            self._scalars = emit.LoopScalars.of(self.statements, self.device)
         for program in kept:
             if program.arguments.fit(handles):
                 return program, handles
@@ -226,22 +227,38 @@ class GeneratedLoop(KernelLoop):
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """Return where the body's programs are kept, by record or signature; handles by place."""
-        body = self.statements
+        body, ends = self.statements, (*self._ends, self._until.holds)
         if not isinstance(body, RecordedBody):
-            of, handles, self._numbers = signature(
-                body, lines_of(body), *self._ends, self._until.holds
-            )
+            of, handles, self._numbers = signature(body, lines_of(body), *ends)
             return kept_programs(self.device, self._block, of), handles
-        places = [None if x is None else body.place_of(x) for x in self._ends]
-        if places.count(None) > self._ends.count(None):  # the type of an end is not recorded
+        places = [None if x is None else body.place_of(x) for x in ends]
+        if places.count(None) > ends.count(None):  # the type of an end is not recorded
             return [], body.handles
-        return body.record.found.setdefault((Program, self._block, *places), []), body.handles
+        found, key = body.record.found, (Program, self._block, *places)
+        if not body.record.has_scalars:
+            return found.setdefault(key, []), body.handles
+        scalars = [x for x in body.handles if type(x) is ops.ScalarValue]
+        key = (*key, *(x.is_there for x in scalars))  # by which a read is sure to find a value
+        if key not in found:
+            of, handles, numbers = signature(body, lines_of(body), *ends)
+            at = {id(x): k for k, x in enumerate(body.handles)}
+            own = emit.LoopScalars.of(body, self.device).on_places(at)
+            found[key] = of, [at[id(x)] for x in handles], numbers, own
+        of, at, self._numbers, own = found[key]
+        self._scalars = own.on(body.handles, self.device)
+        return kept_programs(self.device, self._block, of), [body.handles[k] for k in at]
+
+    @property
+    def _has_scalars(self) -> bool:
+        body = self.statements
+        return not isinstance(body, RecordedBody) or body.record.has_scalars
 
     def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
         """Return what the statements name; `handles` have their places already."""
         statements, scalars = self.statements, self._scalars
         if self._numbers:
             statements = without_numbers(statements)
+        if self._numbers or isinstance(statements, RecordedBody):
             scalars = emit.LoopScalars.of(statements, self.device)
         scalars = scalars or emit.LoopScalars.of((), self.device)
         given = statements, scalars, self.written, self._until

@@ -401,12 +401,13 @@ class Passes:
 class LogLines:
     """The lines by which a generated loop logs its statements; none without a log."""
 
-    def __init__(self, statements: int, on: bool) -> None:
-        self._on, self._statements = on, statements
+    def __init__(self, operands: emit.Operands) -> None:
+        self._operands, self._statements = operands, len(operands.statements)
         self._fills: list[str] = []
 
-    def written(self, total: str, counter: int, logged: emit.Logged) -> list[str]:
+    def written(self, total: str, logged: emit.Logged) -> list[str]:
         """Return lines that run `total`, count the entries it wrote, and stamp its record."""
+        counter = self._operands.new_counters(1)
         k, many, entries = len(self._fills), self._statements, emit.counted(counter)
         edges = f"{logged.edges}, {logged.frontier_edges}"
         self._fills.append(f"log->fill({k}, {many}, {entries}, {edges});")
@@ -432,9 +433,9 @@ class LogLines:
             "};",
         )
 
-    def at_top(self, counters: int) -> list[str]:
+    def at_top(self) -> list[str]:
         """Return the lines after the barrier at the top of an iteration."""
-        return self._if_on(f"if (open) flush({_counters_before(counters)});", "block_sync();")
+        return self._if_on(f"if (open) flush({self._before()});", "block_sync();")
 
     def at_end(self) -> list[str]:
         """Return the lines after the barrier at the end of an iteration."""
@@ -447,18 +448,18 @@ class LogLines:
     def at_break(self) -> list[str]:
         return self._if_on(f"if (open) {{ {BARRIER} flush(now); }}")
 
-    def closing(self, counters: int) -> list[str]:
+    def closing(self) -> list[str]:
         return self._if_on(
-            f"if (open) {{ {BARRIER} flush({_counters_before(counters)}); }}",
+            f"if (open) {{ {BARRIER} flush({self._before()}); }}",
             "if (global_thread() == 0) log->close();",
         )
 
     def _if_on(self, *lines: str) -> list[str]:
-        return list(lines) if self._on else []
+        return list(lines) if self._operands.traced else []
 
-
-def _counters_before(counters: int) -> str:
-    return f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
+    def _before(self) -> str:
+        """Return the counters of the iteration before."""
+        return f"counters + (turn + 2) % kTurns * {self._operands.counters} * kCounterStride"
 
 
 class Traced(emit.Writer):
@@ -481,7 +482,7 @@ class Traced(emit.Writer):
         checks = self._scalars.checks(s)
         if s.writes_scalar:
             lines = self._scalar(s)
-            return [*checks, *lines, *self._counted(self._scalars.count(s), emit.Logged())]
+            return [*checks, *lines, *self._log.written(self._scalars.count(s), emit.Logged())]
         z, source = emit.expression(s, self)
         if isinstance(s.operation, ops.AssignScalar):
             source = self._operands.filling(s, source)
@@ -524,11 +525,7 @@ class Traced(emit.Writer):
         replace = str(desc.replace).lower()
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
         total = f"write_all<{accum}, {z.ctype}>({self.params.size(w.size)}, {out}, {source})"
-        return [*lines, *self._counted(total, logged), "warp_sync();"]
-
-    def _counted(self, total: str, logged: emit.Logged) -> list[str]:
-        """Return the lines that run `total`, which returns entries written, and log it."""
-        return self._log.written(total, self._operands.new_counters(1), logged)
+        return [*lines, *self._log.written(total, logged), "warp_sync();"]
 
     # ----------------------------------------------------------------------- see `Writer`
     def operand(self, x: VectorStore) -> str:
@@ -563,7 +560,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
     of one structure share one kernel. `operands` collects its parameters and lines.
     """
     statements = operands.statements
-    log, params = LogLines(len(statements), operands.traced), operands.params
+    log, params = LogLines(operands), operands.params
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
     before, top, end = operands.condition() or _condition(operands, log)
@@ -601,7 +598,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             *lines,
             *end,
             "}",
-            *log.closing(operands.counters),
+            *log.closing(),
             *after,
             "}",
         ]
@@ -641,7 +638,7 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
             look,
             f"add_of_block(entries_of_block({params.size(empty.size)}, {x}_words), now);",
             BARRIER,
-            *log.at_top(operands.counters),
+            *log.at_top(),
             "if (load_volatile(now) == 0) break;",
             leave,
         ]
