@@ -379,8 +379,6 @@ POLICIES: dict[str, Policy] = {
     "mgbc": Policy(_mgbc),
 }
 _SWEEPS = ("active", "mgbc")
-
-
 #: ``policy_of(text)`` is (name, arguments) of the policy that a text names; see `find_policy`.
 policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
