@@ -517,9 +517,7 @@ def _why_no_link(pieces: Pieces) -> str:
     engine, devices = pieces.engine, pieces.devices
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
-    with devices[0].alone():
-        why = devices[0].why_apart(devices, others)
-    why = _of_any(pieces, why)
+    why = _of_any(pieces, alone(devices[0], devices[0].why_apart, devices, others))
     if not why and others:
         try:
             engine.windows(8, devices)

@@ -786,10 +786,9 @@ class Operands:
 
     # ---------------------------------------------------------------------------- products
     def product(self, s: Statement) -> ProductText:
-        if isinstance(s.operation, ops.Multiply):
-            return self._by_matrix(s, s.operation)
-        assert isinstance(s.operation, ops.MultiplySelection)
-        return self._by_selection(s, s.operation)
+        operation: Any = s.operation
+        by_matrix = isinstance(operation, ops.Multiply)
+        return (self._by_matrix if by_matrix else self._by_selection)(s, operation)
 
     def _by_matrix(self, s: Statement, operation: ops.Multiply) -> ProductText:
         A, u, product = operation.matrix, operation.operand, operation.product

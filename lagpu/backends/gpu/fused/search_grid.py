@@ -50,8 +50,7 @@ class Workspace:
     """Arrays for the fused searches of one matrix, by one or both forms; made once and kept."""
 
     def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
-        form = successors or predecessors
-        assert form is not None
+        form: Any = successors or predecessors
         device, xp = form.device, form.device.xp
         n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
         push = None if successors is None else workspaces.push_space(successors)

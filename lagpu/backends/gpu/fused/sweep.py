@@ -163,9 +163,8 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     def _stores(self, x: str, y: str, made: str) -> list[str]:
         """Return the lines that put the vectors back; blank ones keep the last turn's entries."""
-        lines = []
-        for name in self._names_of(self._kept):
-            lines.append(f"put_back({name}_words, {name}_values, at, {name}, had_{name});")
+        kept = self._names_of(self._kept)
+        lines = [f"put_back({name}_words, {name}_values, at, {name}, had_{name});" for name in kept]
         for name in self._names_of(self._blank):
             last = f"if ({name}.there && d == {int(name != y)})"
             if name == x:

@@ -127,8 +127,7 @@ def has_one_index(s: Statement) -> bool:
     return where is not None and where[0] is not None and len(where[0]) == 1
 
 
-def _written_places(body: ops.Statements) -> list[int]:
-    assert isinstance(body, RecordedBody)
+def _written_places(body: Any) -> list[int]:
     return [place.number for place in distinct(s.out for s in body.record.statements)]
 
 
