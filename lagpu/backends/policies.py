@@ -63,9 +63,12 @@ def require_policy(names: Sequence[str], text: str) -> None:
     """Raise `InvalidValue` unless a text names one of these policies."""
     name, colon, given = text.partition(":")
     if name not in names or (colon and not given):
-        *others, last = names
-        known = f"{', '.join(others)} or {last}"
-        raise InvalidValue(f"policy: there is no {text!r} here. Use {known}, or another backend.")
+        fact = f"policy: there is no {text!r} here. Use {one_of(names)}, or another backend."
+        raise InvalidValue(fact)
+
+
+def one_of(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def read_arguments(

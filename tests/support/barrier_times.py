@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from lagpu import backends
-from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, Peers, posts_words
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.bench.harness import Span, devices_of
 from lagpu.errors import NotSupported

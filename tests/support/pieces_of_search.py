@@ -9,7 +9,7 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, backends, binary, loop, sem
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.cuda import CudaDevice
-from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.protocol import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.errors import BackendUnavailable, GridTimeout, OutOfMemory
 

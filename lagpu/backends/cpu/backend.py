@@ -79,8 +79,6 @@ def _edges(w: Box, operation: ops.Multiply | ops.MultiplySelection) -> int:
 
 # ------------------------------ The cpu backend: the `Backend` protocol on python-graphblas objects
 Array = np.ndarray[Any, Any]
-
-
 # Bytes that GraphBLAS and python-graphblas take beside their arguments, for an entry without its
 # value, a value, and a vertex; measured, docs/design/memory.md.
 _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)

@@ -342,27 +342,31 @@ def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rej
 def _components(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection:
     """Label components as FastSV does: by the least vertex of each."""
     f: Any = until.unchanged
-    if until.times is not None or len(body) != 5 or not isinstance(body[1].operation, ops.Multiply):
+    operations: list[Any] = [s.operation for s in body]
+    kinds = [ops.MultiplySelection, ops.Multiply, ops.MultiplySelection, ops.Assign, ops.Assign]
+    if until.times is not None or list(map(type, operations)) != kinds:
         return BY_ITSELF
-    A, grand, least = body[1].operation.matrix, body[0].out, body[1].out
-    n, kind = A.shape[0], f.dtype
-    if len({id(x) for x in (f, grand, least)}) != 3 or A.shape != (n, n):
-        return BY_ITSELF
-    gather, hook = (_selects(f, u, body[k]) for k, u in ((0, f), (2, least)))
-    product = body[1].operation.product
+    A, grand, least = operations[1].matrix, body[0].out, body[1].out
+    n, kind, products = A.shape[0], f.dtype, [operation.product for operation in operations[:3]]
+    gather, product, scatter = products
+    lower = ops.Descriptor(accum=binary.min)
+    expected = [
+        (grand, ops.Descriptor(), ops.MultiplySelection(f, f, gather)),
+        (least, ops.Descriptor(), ops.Multiply(A, grand, product)),
+        (f, lower, ops.MultiplySelection(f, least, scatter)),
+        (f, lower, ops.Assign(least)),
+        (f, lower, ops.Assign(grand)),
+    ]
     fits = (
-        gather is True
-        and hook is False
-        and _carries(product)
+        [s[:3] for s in body] == expected
+        and len({id(x) for x in (f, grand, least)}) == 3
+        and A.shape == (n, n)
+        and all(map(_carries, products))
+        and (gather.transpose, scatter.transpose) == (True, False)
         and not product.is_named
-        and body[1].operation.operand is grand
         and {grand.dtype, least.dtype} == {kind}
         and kind.numpy.kind == "i"
         and np.can_cast(kind.numpy, product.domain.numpy)
-        and all(s.desc.mask is None for s in body)
-        and [s.desc.accum for s in body] == [None, None, *[binary.min] * 3]
-        and [s.out for s in body[2:]] == [f, f, f]
-        and [s.operation for s in body[3:]] == [ops.Assign(least), ops.Assign(grand)]
     )
     if not fits or handles.count_entries(f) != n:
         return BY_ITSELF
@@ -385,16 +389,6 @@ def _carries(product: ops.Product) -> bool:
     """Whether a product is the least of the vector's values."""
     multiply = binary.first if product.flip else binary.second
     return product.semiring.monoid is monoid.min and product.semiring.multiply is multiply
-
-
-def _selects(f: Box, u: Box, s: ops.Statement) -> bool | None:
-    """Return True if a product with the selection of f gathers `u`, False if it scatters."""
-    operation = s.operation
-    if not isinstance(operation, ops.MultiplySelection) or not _carries(operation.product):
-        return None
-    if operation.indices is not f or operation.operand is not u:
-        return None
-    return operation.product.transpose
 
 
 def _labels(graph: Graph) -> Array:

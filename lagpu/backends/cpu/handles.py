@@ -37,7 +37,6 @@ except (ImportError, MemoryError, OSError) as error:  # under `ulimit -v` a libr
 
 __all__ = ["ffi", "gb", "lib"]  # and what is defined here
 
-Array = np.ndarray[Any, Any]
 NULL = ffi.NULL
 _C_NAMES = {"BOOL": "bool", "FP32": "float", "FP64": "double"}  # of others ``int32_t`` and so on
 
@@ -258,7 +257,7 @@ def descriptor(
     return handle[0]
 
 
-def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
+def index_list(indices: np.ndarray[Any, Any] | None, size: int) -> tuple[Any, int, Any]:
     if indices is None:
         return lib.GrB_ALL, size, None
     owner = np.ascontiguousarray(indices, np.uint64)

@@ -16,7 +16,6 @@ from lagpu.algebra.operators import BinaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import unary
 from lagpu.backends.cpu import handles, workarounds
 from lagpu.backends.cpu.handles import NULL, Box, c_function, check, ffi, gb, lib, typed_operator
-from lagpu.backends.cpu.workarounds import boxed
 from lagpu.backends.policies import Policy, find_policy, number
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import NotSupported
@@ -116,7 +115,7 @@ def transpose_of(A: Box) -> Box:
     new = gb.Matrix(A.dtype.name, *A.shape[::-1])
     new.ss.config["format"] = "by_row"
     check(lib.GrB_transpose(new.gb_obj[0], NULL, NULL, A.handle, NULL), "transpose")
-    made = boxed(new, A.dtype)
+    made = workarounds.boxed(new, A.dtype)
     handles.finish(made)
     return made
 
@@ -163,7 +162,6 @@ def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
 # SuiteSparse has a method for either direction, and by itself takes the one that suits the form
 # in which the matrix is stored: by rows, ``u @ A`` is pushed and ``A @ u`` pulled. The other
 # direction needs the transpose, which is the matrix itself if that is symmetric.
-
 
 #: (alpha, beta) of Beamer, Asanovic and Patterson 2012, section 5.1: a search pulls from the level
 #: on where (edges that leave the frontier) * alpha exceed the edges not looked at yet, and pushes
@@ -388,7 +386,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
         nrows=f.size, ncols=nrows, indptr=np.cumsum(ptr), col_indices=rows,
         values=np.ones(1, bool), is_iso=True, sorted_cols=True, take_ownership=True,
     )  # fmt: skip
-    made = boxed(by_row, BOOL)
+    made = workarounds.boxed(by_row, BOOL)
     return made if transposed else transpose_of(made)
 
 
@@ -670,7 +668,7 @@ def _new(dtype: DType, shape: Shape) -> Box:
 
 
 def _copy(x: Box, dtype: DType) -> Box:
-    return boxed(x.gb.dup(dtype.name), dtype)
+    return workarounds.boxed(x.gb.dup(dtype.name), dtype)
 
 
 #: The part of a descriptor's name that transposes the first operand, and the second.

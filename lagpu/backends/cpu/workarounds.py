@@ -14,8 +14,6 @@ from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
 
-Array = np.ndarray[Any, Any]
-
 
 def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
     """Return the C operator that accumulates a result into a vector or matrix `w`, or NULL.
@@ -133,7 +131,7 @@ def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
             handles.store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
 
 
-def at_indices(call: Any, indices: Array | None, size: int) -> Any:
+def at_indices(call: Any, indices: np.ndarray[Any, Any] | None, size: int) -> Any:
     """Return a C function that is safe to call with a list of indices below `size`.
 
     SuiteSparse 9.4.5 hashes a list shorter than size / 256. With several threads and 3072 to 4095

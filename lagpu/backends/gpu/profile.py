@@ -16,7 +16,6 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.protocol import LoopMeasured, LoopRow, Measured
 from lagpu.dtypes import BOOL, DType
-from lagpu.operations import Product, operands_of
 
 Array = Any
 CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
@@ -145,7 +144,7 @@ class SearchTraffic(NamedTuple):
 
     @classmethod
     def of_vector(
-        cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
+        cls, A: CscMatrix, product: ops.Product, dtype: DType, n: int, assigned: list[int]
     ) -> SearchTraffic:
         """Return the traffic of a search whose frontier is a vector of n values of a type."""
         adds_up = not product.semiring.monoid.has_any_terminal
@@ -153,20 +152,21 @@ class SearchTraffic(NamedTuple):
         edge, offset, bits = _bytes_of_edge(A, product), A.col_ptr.itemsize, 4 * nwords(n)
         return cls(edge, 4, bits, offset, _LISTED_VERTEX + offset, carried, n, n, assigned)
 
-    def push(self, edges: int, entered: int, found: int, alone: bool) -> int:
-        """Return the bytes of a level that is pushed, by one block `alone` in shared memory."""
-        listed = 0 if alone else self.listed
+    def moved(self, r: Any, edges: int | None, left: int) -> int | None:
+        """Return the bytes of a level, by its record; `left` had no entry before."""
+        entered, found, how = int(r["in"]), int(r["out"]), r["how"]
+        if how == _FINDS_NOTHING:
+            return 0
+        if edges is None:
+            return None
+        values = self.edge * edges + self.value * (entered + found)
+        if how == _PULLS:
+            return values + 2 * self.offset * min(left, self.vertices) + 3 * self.bits
+        listed = 0 if how in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER) else self.listed
+        places = (self.word + 2 * self.offset) * min(entered, self.vertices)
         if self.listed:
             places = 2 * self.offset * found + listed * (entered + found)
-        else:
-            places = (self.word + 2 * self.offset) * min(entered, self.vertices)
-        looked = self.edge * edges + min(self.word * edges, self.bits)
-        return looked + places + self.value * (entered + found)
-
-    def pull(self, edges: int, entered: int, found: int, left: int) -> int:
-        """Return the bytes of a level that is pulled; `left` had no entry before."""
-        columns = 2 * self.offset * min(left, self.vertices)
-        return self.edge * edges + columns + 3 * self.bits + self.value * (entered + found)
+        return values + places + min(self.word * edges, self.bits)
 
 
 class StatementTraffic(NamedTuple):
@@ -182,7 +182,7 @@ class StatementTraffic(NamedTuple):
     @classmethod
     def of(cls, s: ops.Statement) -> StatementTraffic:
         operation = s.operation
-        seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
+        seen = {id(v): v for v in (s.out, *ops.operands_of(operation)) if type(v) is VectorStore}
         values = sum(value_bytes(v.dtype) for v in seen.values())
         mask = s.desc.mask
         if mask is not None and id(mask) not in seen:
@@ -204,7 +204,7 @@ class StatementTraffic(NamedTuple):
         return whole + self.edge * (edges or 0) + 2 * self.offset * columns
 
 
-def _bytes_of_edge(A: CscMatrix, product: Product) -> int:
+def _bytes_of_edge(A: CscMatrix, product: ops.Product) -> int:
     """Return the bytes of an entry's row, and of its value if the product reads that."""
     value = A.dtype.numpy.itemsize if product.reads[1] and A.values is not None else 0
     return int(A.row_idx.itemsize) + value
@@ -239,7 +239,7 @@ class SearchRows:
         self.assigns_after = self._product == 0
         self._others = [k for k in range(self._count) if k != self._product]
         # an assignment of the depth has no operand: its row counts its output's old entries
-        self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
+        self._reads_itself = [not ops.operands_of(statements[k].operation) for k in self._others]
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         product, traffic, assigns_after = self._product, self._traffic, self.assigns_after
@@ -263,22 +263,11 @@ class SearchRows:
             direction, edges = "pull" if pulls else "push", _known(r["edges"])
             measured = Measured(
                 ms, None, direction=direction, kernel="fused", reason=self._why(r, how),
-                edges=edges, bytes=_bytes_of_level(traffic, r, edges, left),
+                edges=edges, bytes=traffic.moved(r, edges, left),
             )  # fmt: skip
             rows.insert(product, LoopRow(product, level, entered, found, measured))
             how = int(r["how"])
             yield from rows
-
-
-def _bytes_of_level(traffic: SearchTraffic, r: Any, edges: int | None, left: int) -> int | None:
-    entered, found = int(r["in"]), int(r["out"])
-    if r["how"] == _FINDS_NOTHING:
-        return 0
-    if edges is None:
-        return None
-    if r["how"] == _PULLS:
-        return traffic.pull(edges, entered, found, left)
-    return traffic.push(edges, entered, found, r["how"] in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER))
 
 
 def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
@@ -311,13 +300,10 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
     return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}{into}"
 
 
-def why_push_cost(cost: int, r: Any, before: int) -> str:
-    """Return why a level of a bit-parallel search went in its direction, in numbers."""
-    return _why_edges(r, r["frontier_edges"], r["other"], cost)
-
-
-def _why_edges(r: Any, frontier_edges: Any, entries: Any, factor: int) -> str:
-    return f"edges {frontier_edges} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
+def why_edges(r: Any, entries: Any, factor: int) -> str:
+    """Return why a product went in its direction that pulls from a part of all entries on."""
+    sign = ">" if r["how"] == _PULLS else "<="
+    return f"edges {r['frontier_edges']} {sign} {entries} / {factor}"
 
 
 class ProgramRows:
@@ -353,20 +339,15 @@ class ProgramRows:
                 continue  # numbers of scalars have no row, as they have none in an eager loop
             measured = made._replace(kernel_ms=ms)
             if operation in (ops.Multiply, ops.MultiplySelection):
+                chooses = r["frontier_edges"] != _UNKNOWN and k in self._bounds
                 measured = measured._replace(
-                    direction="pull" if pulls else "push", reason=self._reason(k, r),
-                    edges=_known(r["edges"]),
+                    direction="pull" if pulls else "push", edges=_known(r["edges"]),
+                    reason=why_edges(r, *self._bounds[k]) if chooses else self._why[k],
                 )  # fmt: skip
             entered = counts[self._reads[k]]
             found = counts[self._writes[k]] = int(r["out"])
             moved = self._traffic[k].moved(measured.edges, entered, found, pulls)
             yield LoopRow(k, int(r["iteration"]), entered, found, measured._replace(bytes=moved))
-
-    def _reason(self, k: int, r: Any) -> str:
-        frontier_edges = _known(r["frontier_edges"])
-        if frontier_edges is None or k not in self._bounds:
-            return self._why[k]
-        return _why_edges(r, frontier_edges, *self._bounds[k])
 
 
 def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:

@@ -277,7 +277,6 @@ class MpiEngine(LocalEngine):
 # calls have no timeout, so each runs in a thread that is given up after `PATIENCE`; the
 # communicators are aborted then.
 
-
 #: Seconds after which a process gives up an exchange, or the start of the communicators.
 PATIENCE, PATIENCE_TO_MEET = 10.0, 60.0
 
@@ -296,7 +295,7 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
     if len(all_names) == 1 or not all(all_names) or len(set(all_names)) < len(all_names):
         return joined
     made = NcclEngine(joined, devices, nccl)
-    atexit.register(made.close)
+    atexit.register(_close, made, os.getpid())
     return made
 
 
@@ -306,7 +305,7 @@ class NcclEngine(MpiEngine):
     def __init__(self, joined: MpiEngine, devices: Sequence[Device], nccl: Any) -> None:
         super().__init__(joined._processes, len(joined.local), joined.devices[0])
         self.between_devices = True
-        self._of_piece, self._nccl, self._pid = tuple(devices), nccl, os.getpid()
+        self._of_piece, self._nccl = tuple(devices), nccl
         os.environ["NCCL_NVLS_ENABLE"] = "0"  # no multicast: it outlives a process that hangs
         first = self.local[0] == 0
         own = np.frombuffer(nccl.get_unique_id(), np.uint8) if first else np.empty(0, np.uint8)
@@ -395,8 +394,7 @@ class NcclEngine(MpiEngine):
 
     def close(self) -> None:
         """End the communicators, while all processes are still there."""
-        if os.getpid() == self._pid:  # a child of a fork has none of them
-            self._end("destroy")
+        self._end("destroy")
 
 
 def _each(
@@ -500,9 +498,9 @@ def _quoted(phrase: str, alike: int) -> str:
     return f"{name}{phrase[start:end]}" + "..." * (end < len(phrase))
 
 
-def _close(processes: Processes, pid: int) -> None:
+def _close(joined: Processes | NcclEngine, pid: int) -> None:
     if os.getpid() == pid:  # not in a child, which a fork has given this function
-        processes.close()
+        joined.close()
 
 
 def _mpi() -> Any:

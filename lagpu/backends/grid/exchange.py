@@ -496,8 +496,7 @@ def terms_on_devices(
             cuts = _cuts_for(found[k].device, message, block, [own.count(d) for d in group])
             messages.append(message)
             given.append(dict(zip(group, cuts, strict=True)))
-    headers = _headers(pieces, messages, True, dtype)
-    assert headers is not None
+    headers: Any = _headers(pieces, messages, True, dtype)
     received = exchanged(pieces, given, need, on_devices=True)
     terms: list[list[Handle]] = []
     for k, p, _ in pieces:
@@ -522,14 +521,10 @@ def terms_on_devices(
 def _cuts_for(device: Device, message: Part, block: int, counts: Sequence[int]) -> list[Arrays]:
     """Return the arrays for each owner of so many indices, which have blocks in turn."""
     if message.is_list:
-        lists: list[Arrays] = []
         turns = len(counts)
         turn, round_ = message.where // block % turns, message.where // (block * turns)
-        at = round_ * block + message.where % block
-        for t in range(turns):
-            mine = turn == t
-            lists.append(tuple(x[mine] for x in (at, *message.arrays[1:])))
-        return lists
+        arrays = (round_ * block + message.where % block, *message.arrays[1:])
+        return [tuple(x[mine] for x in arrays) for mine in (turn == t for t in range(turns))]
     words = _in_turn(device.xp, message.where, block // BITS, [nwords(count) for count in counts])
     if message.values is None:
         return [(of,) for of in words]

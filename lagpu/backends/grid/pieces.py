@@ -40,7 +40,6 @@ _REDISTRIBUTED = 100  # bytes of an entry as it is listed, sorted by owner, rece
 _LOCAL = {"form", "levels", "meter", "plan_loop"}
 Given = Mapping[str, Any]
 NOTHING: Given = {}
-Changes = Sequence[Callable[[], object]]
 Shape = tuple[int, ...]
 Entries = Arrays  #: (indices, values) of a vector or (rows, columns, values) of a matrix.
 
@@ -48,7 +47,7 @@ Entries = Arrays  #: (indices, values) of a vector or (rows, columns, values) of
 # ---- One statement on all processes of a grid: done everywhere, or nowhere
 def done_together(
     engine: MpiEngine, name: str, work: Callable[[], T],
-    changes: Changes = (), given: Given = NOTHING,
+    changes: Sequence[Callable[[], object]] = (), given: Given = NOTHING,
 ) -> T:  # fmt: skip
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
@@ -471,8 +470,6 @@ def order_by_columns(*at: Array) -> Array:
 
 # ---- Redistribute a matrix from device to device: its transpose, or in the order of degrees
 _IN_KEYS = 2**31  # an entry is a key: 32 bits for its row, and 32 for its column
-DeviceArray = Any
-DeviceArrays = tuple[Any, ...]
 _CHUNK = 1 << 24  # entries at a time
 _BYTES_IN_CHUNK = 80  # of an entry of these
 _BYTES_PER_ENTRY = 40  # its key as it is given, received and sorted
@@ -534,7 +531,7 @@ def redistributed(
 
 def _keys(
     A: CscMatrix, before: Layout, after: Layout, piece: int, valued: bool, transposed: bool
-) -> dict[int, DeviceArrays]:
+) -> dict[int, Arrays]:
     """Return, for each piece, the keys of its entries: column and row by position; and values."""
     device, xp = A.device, A.device.xp
     with device.alone():
@@ -562,7 +559,6 @@ def _keys(
 #
 # A group has some pieces of a process, or some processes. Paper: Bernaschi and others 2018,
 # section 4.2.
-
 
 # Bytes of a copy, roughly: an entry in both forms, and as it arrives; a vertex in the pointers
 # and in the vectors of a search and its sweep.
@@ -751,7 +747,7 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     return here and pieces.layout(A.shape).dims[0].whole
 
 
-def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> DeviceArray:
+def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> Any:
     by = pieces.layout(A.shape).on(device).dims[1]
     return by.index(piece, device.xp.arange(by.count(piece)))
 

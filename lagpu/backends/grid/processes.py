@@ -529,7 +529,7 @@ class Processes:
     def close(self) -> None:
         """Wait until every process has come to its end; end those that cannot be reached."""
         if self._unreachable:
-            self.abort()
+            self._comm.Abort(1)
         elif self._over is None:
             self.begin(_END)
             self._synchronize_last()
@@ -537,9 +537,6 @@ class Processes:
     def _synchronize_last(self, *args: Any) -> None:
         with suppress(LagpuError):  # the others print it
             self._synchronize(*args)
-
-    def abort(self) -> None:
-        self._comm.Abort(1)
 
 
 def _headers(rows: Bytes) -> Any:

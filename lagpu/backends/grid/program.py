@@ -12,10 +12,9 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends import match
-from lagpu.backends.gpu.device.peers import Peers
-from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.device.protocol import Peers, has_free
 from lagpu.backends.gpu.fused import emit
-from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
+from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram
 from lagpu.backends.gpu.fused.program.run import as_loop, why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values
 from lagpu.backends.gpu.fused.sweep import PieceSweep
@@ -216,11 +215,8 @@ class GridProgram:
         self._take(made)
         alone(programs[0].device, programs[0].ran)
 
-    def _part(
-        self, k: int, local: ops.Statements, until: Until,
-        shared: Sequence[Numbering], sizes: Mapping[int, int],
-    ) -> Part:  # fmt: skip
-        return PieceProgram(local, until, len(self._pieces.places), shared, sizes)
+    def _part(self, k: int, local: ops.Statements, until: Until, *given: Any) -> Part:
+        return PieceProgram(local, until, len(self._pieces.places), *given)
 
     def _run(self, programs: Sequence[Part], tables: Sequence[Any], sizes: Sequence[int]) -> None:
         pieces = self._pieces
@@ -235,8 +231,8 @@ class GridProgram:
             peers.layout = layout
         launches = []
         for program, (k, p, _) in zip(programs, pieces, strict=True):
-            own = Tables({size: of[k] for size, of in zip(sizes, tables, strict=True)}, ghosts)
-            launches.append(alone(program.device, program.start, p, peers, blocks, own))
+            own = {size: of[k] for size, of in zip(sizes, tables, strict=True)}
+            launches.append(alone(program.device, program.start, p, peers, blocks, own, ghosts))
         with heard(*[device.stop[1] for device in pieces.devices]):
             peers.run(launches)
 
@@ -328,14 +324,11 @@ class GridSweep(GridProgram):
     def _body(self, k: int, local: ops.Statements) -> match.SweepBody | Rejection:
         return match.match_sweep(local, *(mask.parts[k] for mask in self._own))
 
-    def _part(
-        self, k: int, local: ops.Statements, until: Until,
-        shared: Sequence[Numbering], sizes: Mapping[int, int],
-    ) -> PieceSweep:  # fmt: skip
+    def _part(self, k: int, local: ops.Statements, until: Until, *given: Any) -> PieceSweep:
         body, masks, levels = self._body(k, local), [x.parts[k] for x in self._own], self._levels
         assert not isinstance(body, Rejection)
         count = len(self._pieces.places)
-        return PieceSweep(body, masks, levels.parts[k], levels.deepest, count, shared[0])
+        return PieceSweep(body, masks, levels.parts[k], levels.deepest, count, given[0][0])
 
 
 # ---- Ghosts in the order of degrees: values that most products take are near each other, as by

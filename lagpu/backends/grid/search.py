@@ -12,11 +12,9 @@ import numpy as np
 
 from lagpu.backends import match
 from lagpu.backends.gpu import GpuBackend, profile
-from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.device.protocol import MOST_PEERS, CheckedLaunch, Device, Peers, posts_words
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
-from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
@@ -38,7 +36,6 @@ _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 _REACHED = constant("kEpoch") + 1  # its place in a report
-Count = Callable[[], int]
 #: What each search of a piece has of its own, before its outputs; the last four not in rows.
 _EACH = (
     "f_iso", "source", "num_sources", "blank", "result", "v_words", "sources", "source_values",
@@ -54,7 +51,7 @@ class Started(NamedTuple):
     launch: CheckedLaunch
     given: list[Any]  #: Arguments, in the order of `_EACH`.
     settle: Callable[[Sequence[int]], None]  #: Takes over what the kernel reports.
-    had: list[Count | None]  #: With a log, the entries of each output before, if it had some.
+    had: list[profile.Count | None]  #: With a log, the entries of each output before, if any.
 
 
 class Slots(NamedTuple):
@@ -220,7 +217,7 @@ class PieceSpace:
         self._visited = xp.empty(nwords(own), np.uint32)
         self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self._counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
-        self._block = min(block_of(device, degree), device.limits.peers_block)
+        self._block = min(search_grid.block_of(device, degree), device.limits.peers_block)
         own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
         #: By the id of the kind, which the space keeps, and the macros of logs.
@@ -318,8 +315,8 @@ class PieceSpace:
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
             n=space.n, own=space.own[self._k], nvals_a=space.nvals,
-            **form_arguments("out", successors, iso),
-            **form_arguments("in", predecessors, iso),
+            **search_grid.form_arguments("out", successors, iso),
+            **search_grid.form_arguments("in", predecessors, iso),
             a_iso=False if iso else part.number, hint=None if unhinted else self._pull.hint,
             empty=self._pull.empty, degrees=space.degrees[self._k], names=self.names,
             shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
@@ -522,9 +519,7 @@ def _why_no_link(pieces: Pieces) -> str:
     engine, devices = pieces.engine, pieces.devices
     names = engine.gather_objects([device.identity for device in devices])
     others = [name for p, name in enumerate(names) if p not in engine.local]
-    with devices[0].alone():
-        why = devices[0].why_apart(devices, others)
-    why = _of_any(pieces, why)
+    why = _of_any(pieces, alone(devices[0], devices[0].why_apart, devices, others))
     if not why and others:
         try:
             engine.windows(8, devices)
@@ -783,7 +778,7 @@ class GridLoop:
 
     def _rows_of(
         self, space: _Space, kind: Kind,
-        had: list[list[Count | None]], logs: Sequence[profile.LoopLog],
+        had: list[list[profile.Count | None]], logs: Sequence[profile.LoopLog],
     ) -> Callable[[], list[LoopRow]]:  # fmt: skip
         body = self._by_columns()
         n, first = space.n, body.A.parts[0].csc()

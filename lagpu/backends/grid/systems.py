@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lagpu import operations as ops
 from lagpu.backends.gpu.fused.plan import named_policy, without_policy
@@ -13,7 +12,6 @@ from lagpu.backends.match import SearchBody
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue
-from lagpu.operations import Statements
 
 SPACE = "search of pieces"  # what a search that names no system is called
 
@@ -28,8 +26,7 @@ _CHOICES = {
 _NUMBERS = ("ratio", "alpha", "beta")
 
 
-@dataclass(frozen=True)
-class System:
+class System(NamedTuple):
     """A search of many pieces by a paper."""
 
     #: ``"push"`` at each level; ``"ratio"``: each piece by itself pulls where its frontier over its
@@ -60,8 +57,6 @@ SYSTEMS = {
 
 #: A search that names none, on rows and columns of pieces with kernels.
 AUTO = System("edges", "shorter", "late", "yes")
-
-
 _ARGUMENTS = {
     name: {key: choice(getattr(system, key), *words) for key, words in _CHOICES.items()}
     | {key: number(getattr(system, key)) for key in _NUMBERS}
@@ -81,7 +76,7 @@ def system_of(policy: str | None) -> System | None:
     if policy is None or system is None:
         return None
     require_policy(tuple(SYSTEMS), policy)
-    found = dataclasses.replace(system, **read_arguments(name, text, _ARGUMENTS[name]))
+    found = system._replace(**read_arguments(name, text, _ARGUMENTS[name]))
     if found.messages == "direction" and found.rule == "ratio":
         raise InvalidValue(
             "policy: messages=direction needs one direction for all pieces, which rule=ratio does "
@@ -102,7 +97,7 @@ def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Pr
 
 
 # -------------------------------------------------------------------- Which loops are such a search
-def without_system(statements: Statements) -> tuple[str, System | None, Statements]:
+def without_system(statements: ops.Statements) -> tuple[str, System | None, ops.Statements]:
     """Return what a search is called, the system that a loop names, and the loop without it."""
     policy = ops.once(statements, named_policy)
     system = system_of(policy)

@@ -17,7 +17,7 @@ from pieces_of_search import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
-from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.protocol import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.storage.stores import VectorStore

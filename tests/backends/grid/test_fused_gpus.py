@@ -53,7 +53,7 @@ def test_a_piece_that_never_comes(monkeypatch):
     search = Search(place, 90)
     device = type(place.pieces.places[0].device)
     run = device.run_together
-    monkeypatch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
+    monkeypatch.setattr("lagpu.backends.gpu.device.protocol.PATIENCE", 10**8)
     with monkeypatch.context() as patch:
         patch.setattr(device, "run_together", lambda self, launches: run(self, launches[:1]))
         with pytest.raises(GridTimeout, match="heard nothing of piece 1 in turn 0"):

@@ -212,11 +212,9 @@ def test_no_process_sends_where_one_has_no_room():
     assert not any(wires.sent.values())
 
 
-def test_the_child_of_a_fork_ends_nothing(monkeypatch):
+def test_the_child_of_a_fork_ends_nothing():
     def program(engine, _devices):
-        with monkeypatch.context() as patch:
-            patch.setattr(comm.os, "getpid", lambda: 0)
-            engine.close()
+        comm._close(engine, os.getpid() - 1)  # the process of its parent
         return engine._communicators != []
 
     results, wires = on_engines(1, 2, program)

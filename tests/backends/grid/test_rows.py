@@ -8,7 +8,7 @@ import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, loop, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
-from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.protocol import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import statements, systems
 from lagpu.backends.grid.partition import Partition
@@ -211,7 +211,7 @@ def test_a_device_that_does_not_come(monkeypatch):
     search, run = Search(), SimDevice.run_together
     with monkeypatch.context() as patch:
         patch.setattr(Peers, "patience", 10**8, raising=False)
-        patch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
+        patch.setattr("lagpu.backends.gpu.device.protocol.PATIENCE", 10**8)
         patch.setattr(SimDevice, "run_together", lambda self, both: run(self, both[:1]))
         with pytest.raises(GridTimeout, match="piece 0 has heard nothing of piece 1"):
             search.run()

@@ -157,8 +157,7 @@ def _started(
 def build_given(given: dict[str, Any]) -> None:
     module, name = given["build"]
     file, kernel, macros, source, params = given["kernel"]
-    specialised = tuple((macro, value) for macro, value in macros)
-    made = Kernel(file, kernel, specialised, source, tuple(Param(*x) for x in params))
+    made = Kernel(file, kernel, tuple(map(tuple, macros)), source, tuple(Param(*x) for x in params))
     values = (tuple(x) if isinstance(x, list) else x for x in given["values"])
     getattr(importlib.import_module(module), name)(made, *values)
 

@@ -44,10 +44,11 @@ class Run:
     scalars: Any = None
     barrier: Array = None  # of the grid, that of a workspace, once an argument needs that
     numbers: Sequence[Any] = ()  # of a batch's statements
-    tables: Any = None  # of a program on pieces, for each size's indices
+    tables: Any = None  # of a program on pieces: by size, the arrays of its numbering
     rooms: list[Array] | None = None  # what `room` returned in an earlier run of the program
     most_shared: int = 0  # bytes of shared memory that a block may have for what is read often,
     shared: int = 0  # and those that it needs
+    sums: int = 0  # of a program on pieces: where these are in a window
     _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
@@ -180,18 +181,23 @@ class Parameters:
         self.arguments.asked.append((question, answer))
         return answer
 
-    def vector(self, x: VectorStore, written: bool = False) -> str:
+    def vector(self, x: VectorStore, written: bool = False, bytewise: Any = None) -> str:
         """Return a vector's name, to which ``_words``, ``_values`` and ``_iso`` are added.
 
-        One that the kernel writes must be added as such before it is read.
+        One that the kernel writes must be added as such before it is read. `bytewise` has presence,
+        a byte each, and values in place of the vector's own arrays.
         """
         name = self._names.get(id(x))
         if name is None:
             name = self._names[id(x)] = f"v{len(self._names)}"
-            const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
-            words, values = f"{const}u32* {name}_words", f"{const}{kind}* {name}_values"
-            self.arguments.vectors.append((len(self.text), place))
-            self.arguments.fixed += [None] * 3
+            const, kind, presence = "" if written else "const ", x.dtype.ctype, "u32"
+            if bytewise is None:
+                self.arguments.vectors.append((len(self.text), self.place(x)))
+                self.arguments.fixed += [None] * 3
+            else:
+                presence = "bool"
+                self.arguments.fixed += *bytewise, x.number
+            words, values = f"{const}{presence}* {name}_words", f"{const}{kind}* {name}_values"
             self.text += words, values, f"{kind} {name}_iso"
         return name
 
@@ -582,7 +588,6 @@ class KernelScalars(Writer):
 PRODUCTS = (ops.Multiply, ops.MultiplySelection)
 SUMMED = (ops.Reduce, ops.ExtractElement)  # to a scalar; an element is a sum of one entry
 
-
 # A statement reads vectors from memory, where other threads may have written them, or from
 # registers of every warp, if they are small. A product leaves its sums in a vector of its own,
 # which the statement's output then takes over as that of any other result.
@@ -802,10 +807,9 @@ class Operands:
 
     # ---------------------------------------------------------------------------- products
     def product(self, s: Statement) -> ProductText:
-        if isinstance(s.operation, ops.Multiply):
-            return self._by_matrix(s, s.operation)
-        assert isinstance(s.operation, ops.MultiplySelection)
-        return self._by_selection(s, s.operation)
+        operation: Any = s.operation
+        by_matrix = isinstance(operation, ops.Multiply)
+        return (self._by_matrix if by_matrix else self._by_selection)(s, operation)
 
     def _by_matrix(self, s: Statement, operation: ops.Multiply) -> ProductText:
         A, u, product = operation.matrix, operation.operand, operation.product
@@ -913,11 +917,8 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
 
 def _both_ways(A: CscMatrix, product: Product) -> tuple[CscMatrix | None, CscMatrix | None]:
     """Return the forms of a product's matrix by outputs and by inputs, None if one is lacking."""
-    both = is_symmetric(A) or A.csr is not None
-    if not both and may_make_csr(A):
-        both = csr_of(A) is not A
-    incoming = A if product.transpose else csr_of(A) if both else None
-    outgoing = A if not product.transpose else csr_of(A) if both else None
-    if both and csr_of(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
-        return (A, None) if product.transpose else (None, A)
-    return incoming, outgoing
+    there = is_symmetric(A) or A.csr is not None or may_make_csr(A)
+    other = csr_of(A) if there else None
+    if other is not None and other.col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
+        other = None
+    return (A, other) if product.transpose else (other, A)

@@ -84,7 +84,8 @@ class KernelLoop(abc.ABC):
             device.began = False
             steps = prepared
             if self.stops:
-                waits = log is not None or not self._may_run_on()
+                may = self.may_run_on and device.returns_early and device.observer is None
+                waits = log is not None or not (may and raises_by_default())
                 (device.rearm if waits else device.let_run)()
             with heard(device.stop[1]) if waits else device.lock:  # which the caller has
                 steps[0]()
@@ -100,12 +101,6 @@ class KernelLoop(abc.ABC):
             if named is None:
                 raise
             raise named from error
-
-    def _may_run_on(self) -> bool:
-        """Whether the host may go on while the kernel of a loop without a log runs."""
-        device = self.device
-        may = self.may_run_on and device.returns_early and device.observer is None
-        return may and raises_by_default()
 
 
 def _restore(before: list[tuple[VectorStore, Any]]) -> None:

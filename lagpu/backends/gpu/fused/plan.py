@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from lagpu.backends.gpu.fused.loop import KernelLoop
 from lagpu.backends.gpu.fused.program import run
-from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
@@ -49,7 +48,7 @@ def plan_loop(counters: Counters, body: Statements, turns: Turns) -> KernelLoop 
     if once(body, _writes_matrices):
         found = run.generated_bitmap_loop(counters, body, turns, why)
         if isinstance(found, Rejection):
-            within = generated_pattern_loop(counters, body, turns, f"{why}; {found.why}")
+            within = run.generated_pattern_loop(counters, body, turns, f"{why}; {found.why}")
             found = found if isinstance(within, Rejection) else within
         return found
     relaxed = relaxation(body, turns)

@@ -50,8 +50,7 @@ class Workspace:
     """Arrays for the fused searches of one matrix, by one or both forms; made once and kept."""
 
     def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
-        form = successors or predecessors
-        assert form is not None
+        form: Any = successors or predecessors
         device, xp = form.device, form.device.xp
         n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
         push = None if successors is None else workspaces.push_space(successors)
@@ -588,9 +587,13 @@ class Relaxation(KernelLoop):
         return bytes_of(d.size, d.dtype)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        f, d = self._body.frontier, self._body.numbers
-        space = self._space()
-        launch, source, number = self._launch(space), f.single, f.number
+        A, f, d, product = self._body.A, self._body.frontier, self._body.numbers, self._body.product
+        place = f"relaxation {'along' if product.transpose else 'against'} the edges"
+        space = A.kept(place, lambda: Workspace(by_inputs(A, product), None))
+        key = product.semiring, product.flip, product.domain, f.dtype
+        if key not in space.launches:
+            space.launches[key] = self._bound(space)
+        launch, source, number = space.launches[key], f.single, f.number
         d.to_blank()
         given = {"source": source, "number": number, "d": d.values, "d_words": d.words}
 
@@ -602,24 +605,15 @@ class Relaxation(KernelLoop):
 
         return functools.partial(launch, given), settle
 
-    def _space(self) -> Workspace:
-        A: CscMatrix = self._body.A
-        product = self._body.product
-        place = f"relaxation {'along' if product.transpose else 'against'} the edges"
-        return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
-
-    def _launch(self, space: Workspace) -> CheckedLaunch:
-        product, kind = self._body.product, self._body.frontier.dtype
-        key = (product.semiring, product.flip, product.domain, kind)
-        if key not in space.launches:
-            space.launches[key] = self._bound(space)
-        return space.launches[key]
-
     def _bound(self, space: Workspace) -> CheckedLaunch:
-        A: CscMatrix = self._body.A
-        form, kind = by_inputs(A, self._body.product), self._body.frontier.dtype
-        device, n = A.device, A.shape[0]
-        made = self._kernel(space)
+        A, product, kind = self._body.A, self._body.product, self._body.frontier.dtype
+        form, device, n = by_inputs(A, product), A.device, A.shape[0]
+        macros, prelude = macros_of(product, kind, A.dtype)
+        macros |= {"F": kind.ctype, "BLOCK": str(space.block)} | workspaces.index_types(A)
+        macros["STEPS"] = str(int(product.semiring.multiply is binary.plus))
+        if space.degree <= planner.CLUSTER_DEGREE:
+            macros["AHEAD"] = str(planner.RELAXED_AHEAD)
+        made = kernel("search/relax.cu", "relax", prelude=prelude, **macros)
         grid = device.max_cooperative_blocks(made, space.block)
         few = device.limits.relaxed_edges
         step = kind.numpy.type(self._step(space.degree))
@@ -646,13 +640,3 @@ class Relaxation(KernelLoop):
         step = min(planner.RELAXED_STEP * farthest / max(degree, 1), float(info.max) / 2)
         step = step if kind.is_float else max(1, int(step))
         return step if least else -step
-
-    def _kernel(self, space: Workspace) -> Kernel:
-        body, prelude = self._body, Prelude()
-        macros, _ = macros_of(body.product, body.frontier.dtype, body.A.dtype, prelude)
-        macros |= {"F": body.frontier.dtype.ctype, "BLOCK": str(space.block)}
-        macros["STEPS"] = str(int(body.product.semiring.multiply is binary.plus))
-        if space.degree <= planner.CLUSTER_DEGREE:
-            macros["AHEAD"] = str(planner.RELAXED_AHEAD)
-        macros |= workspaces.index_types(body.A)
-        return kernel("search/relax.cu", "relax", prelude=prelude.text, **macros)

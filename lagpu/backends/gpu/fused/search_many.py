@@ -17,7 +17,7 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits, may_las
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
 from lagpu.backends.gpu.ops.strategies import by_inputs
-from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_edges
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
@@ -86,8 +86,7 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     domain, result = semiring.any_pair.types(BOOL, A.dtype)
     product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
     levels_only = SearchBody(A, f, levels, product, (Assignment(levels, match.DEPTH),), True, ())
-    search = search_grid.grid_search(levels_only, bound)
-    assert not isinstance(search, Rejection)
+    search: Any = search_grid.grid_search(levels_only, bound)
     search.run()
     return f.nvals > 0
 
@@ -290,7 +289,11 @@ class BitParallelSearch(ManySources):
             "planes": planes, "f_words": f_words, "result": result,
             "stop": device.stop[0] if self.stops else None,
         }  # fmt: skip
-        launch = functools.partial(self._launch(space, 0 if log is None else log.capacity), given)
+        records = 0 if log is None else log.capacity
+        key = self._forms[0] is A, len(body.assignments) if records else 0, records
+        if key not in space.launches:
+            space.launches[key] = self._bound(space, records)
+        launch = functools.partial(space.launches[key], given)
         blank, _ = self._blank_outputs()
         expansions = [
             self._expansion(space, a, made.entries, planes, result, bool(blank >> q & 1))
@@ -302,16 +305,10 @@ class BitParallelSearch(ManySources):
                 expand()
             self._store(f_words, None, workspaces.entries_left(device, result) if self.stops else 0)
             if log is not None:
-                why = functools.partial(why_push_cost, SEARCH_PUSH_COST)
+                why = lambda r, _: why_edges(r, r["other"], SEARCH_PUSH_COST)  # noqa: E731
                 log.ran(SearchRows(body.statements, [None] * len(expansions), why))
 
         return launch, settle
-
-    def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
-        key = self._forms[0] is self._body.A, len(self._body.assignments) if records else 0, records
-        if key not in space.launches:
-            space.launches[key] = self._bound(space, records)
-        return space.launches[key]
 
     def _bound(self, space: Workspace, records: int) -> CheckedLaunch:
         device, (predecessors, successors), n = self.device, self._forms, self._n

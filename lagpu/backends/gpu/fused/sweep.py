@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Peers, posts_words
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.program.pieces import Numbering, Tables, launch_of
@@ -50,7 +49,6 @@ class FusedSweep(KernelLoop, emit.Writer):
         own = [*self.written, *masks]
         read = distinct(x for s in around for x in operands_of(s.operation))
         self._read = [x for x in read if not holds(own, x)]
-        self._names: dict[int, str] = {}
         self._in_order: dict[int, tuple[Array, Array]] = {}  # see `PerSourceSweep._permute`
         self.params = emit.Parameters()
 
@@ -143,15 +141,9 @@ class FusedSweep(KernelLoop, emit.Writer):
         In level order presence is a byte each, in place of words. The multiplied vector has
         ``_has`` and ``_made`` there while the sweep runs, and its words in the end.
         """
-        name = self._names[id(x)] = f"v{len(self._names)}"
-        const = "" if holds(self.written, x) else "const "
-        kind, presence, in_order = x.dtype.ctype, "u32", self._in_order.get(id(x))
-        words, values, number = x.readable()
-        if in_order is not None and not holds(self._blank, x):
-            (words, values), presence = in_order, "bool"
-        self.params.add(f"{const}{presence}*", words, f"{name}_words")
-        self.params.add(f"{const}{kind}*", values, f"{name}_values")
-        self.params.add(kind, number, f"{name}_iso")
+        in_order, kind = self._in_order.get(id(x)), x.dtype.ctype
+        bytewise = None if holds(self._blank, x) else in_order
+        name = self.params.vector(x, holds(self.written, x), bytewise)
         if in_order is not None and x is self._x:
             self.params.add("bool*", in_order[0], f"{name}_has")
             self.params.add(f"{kind}*", in_order[1], f"{name}_made")
@@ -160,20 +152,19 @@ class FusedSweep(KernelLoop, emit.Writer):
         """Return the lines that make each vector a variable; a blank one has no entry yet."""
         lines = []
         for x in (*self._kept, *self._read):
-            name, kind = self._names[id(x)], x.dtype.ctype
+            name, kind = self.params.vector(x), x.dtype.ctype
             args = f"{name}_words, {name}_values, {name}_iso, at"
             lines.append(f"Entry<{kind}> {name} = entry_at<{kind}>({args});")
         lines += [f"const bool had_{n} = {n}.there;" for n in self._names_of(self._kept)]
         for x in self._blank:
             kind = x.dtype.ctype
-            lines.append(f"Entry<{kind}> {self._names[id(x)]}{{false, {kind}(0)}};")
+            lines.append(f"Entry<{kind}> {self.params.vector(x)}{{false, {kind}(0)}};")
         return lines
 
     def _stores(self, x: str, y: str, made: str) -> list[str]:
         """Return the lines that put the vectors back; blank ones keep the last turn's entries."""
-        lines = []
-        for name in self._names_of(self._kept):
-            lines.append(f"put_back({name}_words, {name}_values, at, {name}, had_{name});")
+        kept = self._names_of(self._kept)
+        lines = [f"put_back({name}_words, {name}_values, at, {name}, had_{name});" for name in kept]
         for name in self._names_of(self._blank):
             last = f"if ({name}.there && d == {int(name != y)})"
             if name == x:
@@ -184,16 +175,16 @@ class FusedSweep(KernelLoop, emit.Writer):
         return lines
 
     def _names_of(self, vectors: list[VectorStore]) -> list[str]:
-        return [self._names[id(x)] for x in vectors]
+        return [self.params.vector(x) for x in vectors]
 
     def _statement(self, s: Statement) -> str:
         z, source = emit.expression(s, self)
-        w, kind = self._names[id(s.out)], s.out.dtype
+        w, kind = self.params.vector(s.out), s.out.dtype
         accum = emit.accum_type(self.params, s.desc, kind, z)
         return emit.write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")
 
     def operand(self, x: VectorStore) -> str:
-        return self._mask_names.get(id(x)) or self._names[id(x)]
+        return self._mask_names.get(id(x)) or self.params.vector(x)
 
 
 def vector_sweep(statements: Statements, turns: Sweep) -> VectorSweep | Rejection:
@@ -231,7 +222,7 @@ class VectorSweep(FusedSweep):
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
         self._make_room()
-        block, x = device.limits.loop_block, self._names[id(self._x)]
+        block, x = device.limits.loop_block, self.params.vector(self._x)
         kernel = self._kernel(
             "sweep.cu", {"BLOCK": str(block)},
             params=(
@@ -293,7 +284,7 @@ class PieceSweep(VectorSweep):
     def write(self) -> tuple[int, int, int]:
         """See `PieceProgram`: no block has sums."""
         self._make_room()
-        x, kind = self._names[id(self._x)], self._x.dtype
+        x, kind = self.params.vector(self._x), self._x.dtype
         block, slots = self.device.limits.loop_block, self._numbering.slots
         mark, width = _mark(self._deepest)
         marks_at = posts_words(self._pieces)
@@ -330,12 +321,12 @@ class PieceSweep(VectorSweep):
         return self.device.max_cooperative_blocks(self.kernel, block), end, 0
 
     def start(
-        self, piece: int, peers: Peers, blocks: int, tables: Tables
+        self, piece: int, peers: Peers, blocks: int, tables: Tables, sums: int
     ) -> tuple[CheckedLaunch, dict[str, Any]]:
         device, levels, params = self.device, self._levels, self.params
         given = params.arguments.of(emit.Run(params.handles, device))
         names = [declared.split()[-1] for declared in params.text]
-        slots_of, names_of = tables.of_size[self._numbering.size]
+        slots_of, names_of = tables[self._numbering.size]
         width = _mark(self._deepest)[1]
         for x in self.written:
             x.changes()
@@ -408,7 +399,7 @@ class PerSourceSweep(FusedSweep):
         self._make_room()
         for v in self._blank:  # rows share words, and there is no barrier between them
             v.words.fill(0)
-        block, x = self.device.limits.row_block, self._names[id(self._x)]
+        block, x = self.device.limits.row_block, self.params.vector(self._x)
         at = f"At{{ranks, starts, {x}_has, row * vertices, stride, i32(row)}}"
         kernel = self._kernel(
             "rowsweep.cu", {"BLOCK": str(block), "BLOCKS": str(BLOCKS)},

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr, why_no_second_form
 from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, VectorStore
-from lagpu.backends.policies import Argument, Policy, choice, count, find_policy, number
+from lagpu.backends.policies import Argument, Policy, choice, count, find_policy, number, one_of
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product
 
@@ -204,19 +203,20 @@ def plan_of(kernel: str, why: Any) -> Plan:
     strategy = STRATEGIES.get(name)
     if strategy is None or (colon and not (strategy.variants or name == "push_virtual")):
         raise InvalidValue(
-            f"kernel: there is no {kernel!r}. Use {_list(tuple(STRATEGIES))}; "
+            f"kernel: there is no {kernel!r}. Use {one_of(tuple(STRATEGIES))}; "
             "push_virtual:64 takes groups of 64 entries."
         )
     plan = Plan(strategy.direction, name, why)
     if not colon:
         return plan
     if name == "push_virtual":
-        if not re.fullmatch("[0-9]{1,4}", variant) or not 1 <= int(variant) <= MOST_GROUP:
+        group = count(GROUP, MOST_GROUP).read(variant)
+        if group is None:
             fact = f"kernel: {kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
             raise InvalidValue(fact)
-        return plan._replace(group=int(variant))
+        return plan._replace(group=group)
     if variant not in strategy.variants:
-        known = _list((name, *(f"{name}:{other}" for other in strategy.variants)))
+        known = one_of((name, *(f"{name}:{other}" for other in strategy.variants)))
         raise InvalidValue(f"kernel: there is no {kernel!r}. Use {known}.")
     return plan._replace(variant=variant)
 
@@ -379,8 +379,6 @@ POLICIES: dict[str, Policy] = {
     "mgbc": Policy(_mgbc),
 }
 _SWEEPS = ("active", "mgbc")
-
-
 #: ``policy_of(text)`` is (name, arguments) of the policy that a text names; see `find_policy`.
 policy_of = functools.lru_cache(maxsize=256)(functools.partial(find_policy, POLICIES))
 
@@ -403,7 +401,3 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
 def _is_there(A: CscMatrix, product: Product, direction: str) -> bool:
     """Whether the matrix has the form that a direction needs."""
     return A.csr is not None or product.transpose is (direction == "pull") or is_symmetric(A)
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:-1]) + " or " + names[-1]

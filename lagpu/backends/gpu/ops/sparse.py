@@ -64,26 +64,22 @@ class AtMask(NamedTuple):
         return forms.take(self.whole, self.found)
 
 
-class Steps(NamedTuple):
-    """The work of dot products."""
+def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[int, int, int]:
+    """Return the number of all products, and the steps of dot products at a mask's entries.
 
-    total: int  #: Entries of the mask, and of the shorter of row and column of each.
-    #: The steps, of `total`, in columns with a table; 0 if no table is worth its making.
-    in_tables: int
-
-
-def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[int, Steps]:
-    """Return the number of all products, and the work of dot products at a mask's entries."""
+    These are the entries of the mask, and of the shorter of row and column of each. The last number
+    are the steps in columns with a table; 0 if no table is worth its making.
+    """
     device, lengths = B.device, _lengths(A, rows=False)
     found = device.xp.zeros(3, np.uint64)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(B.row_idx)}
     run = kernel("spgemm/steps.cu", "count_products", **types)
     device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
     if mask is None:
-        return int(device.read(found[:1])), Steps(0, 0)
+        return int(device.read(found[:1])), 0, 0
     rows = A.there(rows=True)
     if rows is not None and forms.has_one_each(rows) and forms.has_one_each(B):
-        return int(device.read(found[:1])), Steps(2 * mask.nvals, 0)
+        return int(device.read(found[:1])), 2 * mask.nvals, 0
     lengths = _lengths(A, rows=True)
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
     run = kernel("spgemm/steps.cu", "count_steps", **types)
@@ -93,7 +89,7 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[i
     )  # fmt: skip
     products, steps, in_tables = device.to_host(found).tolist()
     in_tables = in_tables if in_tables >= device.limits.table_steps else 0
-    return products, Steps(steps + mask.nvals, in_tables)
+    return products, steps + mask.nvals, in_tables
 
 
 def _lengths(A: Left, rows: bool) -> Array:
@@ -283,8 +279,6 @@ def write(
     pattern = _either(C, T)
     if desc.mask is not None:
         mask = _on_pattern(counters, desc.mask, pattern, inside=False)
-        if not desc.structure and desc.mask.values is None and not desc.mask.number:
-            mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
     w.values = None if w.values is None else w.device.copy_of(w.values)  # it is written to
@@ -329,18 +323,16 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
         mask = forms.take_true(mask)
     why: Any = ()
     if mask is not None and not desc.complement:
-        products, steps = count_steps(A, B, mask)
-        if steps.total <= OF_A_PRODUCT * products:
-            tables = bool(steps.in_tables)
+        products, steps, in_tables = count_steps(A, B, mask)
+        if steps <= OF_A_PRODUCT * products:
             name, more = "dot_products", ""
-            if tables:
+            if in_tables:
                 name, more = "table_products", "; {} of them in columns with a table"
             why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
-            numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
-            runtime.last.plan = Plan("", name, (why, *numbers))
-            return dot_products(A.made(rows=True), B, mask, product, tables, edges)
+            runtime.last.plan = Plan("", name, (why, steps, OF_A_PRODUCT, products, in_tables))
+            return dot_products(A.made(rows=True), B, mask, product, in_tables > 0, edges)
         text = "{} x products {} < steps of dot products at the mask's entries {}"
-        why = text, OF_A_PRODUCT, products, steps.total
+        why = text, OF_A_PRODUCT, products, steps
     made, products = _all(A.made(rows=False), B, product, mask, desc.complement)
     runtime.last.plan = Plan("", "sum_products", why) if why else _plan(products)
     if edges is not None:

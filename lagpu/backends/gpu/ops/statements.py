@@ -21,13 +21,12 @@ from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.host.columns import distinct
 from lagpu.operations import Descriptor, Product
 
-Array = np.ndarray[Any, Any]
 Store = CscMatrix | BitmapMatrix
 # The part of its arrays that each kernel of a product moves, for traces.
 TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bits.TRAFFIC, **sparse.TRAFFIC}
 
 
-def _there(runtime: Runtime, indices: Array | None) -> Any:
+def _there(runtime: Runtime, indices: np.ndarray[Any, Any] | None) -> Any:
     return None if indices is None else runtime.device.from_host(indices)
 
 

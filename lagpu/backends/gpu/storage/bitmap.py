@@ -94,18 +94,16 @@ class BitmapMatrix:
     def csc(self) -> CscMatrix:
         """Return the matrix by columns; made at the first call after a change, and kept."""
         if self.by_columns is None:
-            with self.device.alone():  # a grid asks for those of several devices
-                self.by_columns = self._by_columns()
+            device, (k, n) = self.device, self.shape
+            with device.alone():  # a grid asks for those of several devices
+                device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
+                positions, values = self.entries.listed()
+                cols, rows = stores.split_positions(device, positions, stride(k))
+                ptr = stores.pointer(device, cols, n)
+                iso = self.entries.number if values is None else None
+                made = CscMatrix(device, self.dtype, self.shape, ptr, rows, values, iso)
+                self.by_columns = made
         return self.by_columns
-
-    def _by_columns(self) -> CscMatrix:
-        k, n = self.shape
-        self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
-        positions, values = self.entries.listed()
-        cols, rows = stores.split_positions(self.device, positions, stride(k))
-        ptr = stores.pointer(self.device, cols, n)
-        iso = self.entries.number if values is None else None
-        return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
 
 def from_few_entries(

@@ -405,7 +405,7 @@ def bytes_of(size: int, dtype: DType) -> int:
 
 # The contents of a vector.
 _CONTENTS = (
-    "form", "indices", "words", "values", "iso", "_nvals",
+    "form", "indices", "words", "values", "iso", "known",
     "_count", "_notification", "single", "stats", "frontier_edges", "edge_offsets",
 )  # fmt: skip
 _STATE = operator.attrgetter(*_CONTENTS)
@@ -436,7 +436,7 @@ class VectorStore:
     __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare", "stamp")
 
     form: str
-    _nvals: int | None
+    known: int | None  #: `nvals`, if it needs no asking.
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
@@ -454,7 +454,7 @@ class VectorStore:
         An interrupt may come at any call. So what changes the contents calls nothing meanwhile.
         """
         (
-            self.form, self.indices, self.words, self.values, self.iso, self._nvals,
+            self.form, self.indices, self.words, self.values, self.iso, self.known,
             self._count, self._notification, self.single, self.stats, self.frontier_edges,
             self.edge_offsets,
         ) = state  # fmt: skip
@@ -503,11 +503,11 @@ class VectorStore:
         With a notification it is two numbers: the second is `frontier_edges`.
         """
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
-        self._nvals, self._count, self._notification = nvals, counter, notification
+        self.known, self._count, self._notification = nvals, counter, notification
 
     def changes(self) -> None:
         """Forget counts and statistics, before a kernel writes the vector in place."""
-        self._nvals = self._count = self._notification = None
+        self.known = self._count = self._notification = None
         self.stats = self.frontier_edges = self.edge_offsets = None
 
     def adopt(self, other: VectorStore) -> None:
@@ -516,27 +516,22 @@ class VectorStore:
 
     @property
     def nvals(self) -> int:
-        if self._nvals is None:
+        if self.known is None:
             if self._count is None:
                 self._start_count()
             count, notification = self._count, self._notification
             if notification is None:
-                self._nvals = int(self.device.read(count))
+                self.known = int(self.device.read(count))
             else:
-                self._nvals, self.frontier_edges = self.device.wait_for(notification, count)
+                self.known, self.frontier_edges = self.device.wait_for(notification, count)
             self._count = self._notification = None
-        return self._nvals
-
-    @property
-    def known(self) -> int | None:
-        """`nvals`, if it needs no asking."""
-        return self._nvals
+        return self.known
 
     def pending_count(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
         """Return a function that reads the present number of entries by `read`; only that waits."""
-        if self._nvals is None and self._count is None:
+        if self.known is None and self._count is None:
             self._start_count()
-        device, known, count = self.device, self._nvals, self._count
+        device, known, count = self.device, self.known, self._count
         notification = self._notification if read is None else None
 
         def number() -> int:
@@ -579,7 +574,7 @@ class VectorStore:
         """Take the form ``bitmap``; a full vector becomes one with all bits set."""
         if self.form == "bitmap":
             return
-        count, packed, edge_offsets = self._nvals, self.values, self.edge_offsets
+        count, packed, edge_offsets = self.known, self.values, self.edge_offsets
         words, values = self.spare_words(), packed
         if self.form == "full":
             self._run("set_all_bits", nwords(self.size), self.size, words)
@@ -598,12 +593,12 @@ class VectorStore:
     def _upload(self) -> None:
         """Put the index list of a sparse vector on the device, if it is not there."""
         if self.form == "sparse" and self.indices is None:
-            where = [self.single] if self._nvals else []
+            where = [self.single] if self.known else []
             self.indices = self.device.from_host(np.array(where, np.int64))
 
     def to_blank(self) -> bool:
         """Take the form ``bitmap``, words and values not set; False if there are entries."""
-        if self._nvals != 0:
+        if self.known != 0:
             return False
         room = self.counters.ahead.pop(self.kind, None)
         words, values = room or (self.spare_words(), self.spare_values(self.dtype))
@@ -617,7 +612,7 @@ class VectorStore:
         self.to_bitmap()
         if self.values is None:
             values = self.spare_values(self.dtype)
-            if self.iso is not None and self._nvals != 0:
+            if self.iso is not None and self.known != 0:
                 fill(self.device, values, self.iso)
             self.values, self.iso, self.stamp = values, None, next(STAMPS)
 
@@ -675,7 +670,7 @@ class VectorStore:
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
         # What a product has counted is read, since it plans the next one; no other count is.
-        nvals = self._nvals if self._notification is None else self.nvals
+        nvals = self.known if self._notification is None else self.nvals
         kept = self.stats, self.frontier_edges, self.edge_offsets
         made.restore((self.form, indices, words, values, iso, nvals, None, None, -1, *kept))
         return made

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pieces_of_search import gpus_for
 
-from lagpu.backends.gpu.device.peers import Peers, posts_words
+from lagpu.backends.gpu.device.protocol import Peers, posts_words
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, from_source
 from lagpu.errors import GridTimeout, KernelLaunchError

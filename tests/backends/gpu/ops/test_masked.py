@@ -87,14 +87,14 @@ def test_the_work_of_dot_products(place, tables):
     """An entry of the mask, and the shorter of its row and its column; those of tables apart."""
     A, B, M = operands(place, INT64)
     left = masked.Left(A.data.csc(), False)
-    _, steps = masked.count_steps(left, B.data.csc(), M.data.csc())
+    _, steps, in_tables = masked.count_steps(left, B.data.csc(), M.data.csc())
     rows, cols, _ = M.to_coo()
     lengths = [np.bincount(X.to_coo()[k], minlength=X.shape[k]) for X, k in ((A, 0), (B, 1))]
     shorter = np.minimum(lengths[0][rows], lengths[1][cols])
-    assert steps.total == len(rows) + shorter.sum()
+    assert steps == len(rows) + shorter.sum()
     in_table = (lengths[1] > masked.FEW_ROWS) & (lengths[1] <= masked.MOST_ROWS)
     in_table &= np.bincount(cols, minlength=M.ncols) >= 32
-    assert steps.in_tables == shorter[in_table[cols]].sum()
+    assert in_tables == shorter[in_table[cols]].sum()
 
 
 def test_few_steps_need_no_tables(place):

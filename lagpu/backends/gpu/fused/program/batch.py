@@ -43,14 +43,11 @@ _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 #: Of a matrix whose products take the device longer than the host takes for the next batch.
 _LONG = 1 << 23
 
-
 #: A `Line` with a number for its key, the share of a batch that the statement fills, and what shows
 #: that the next statement at its place is the same but for its numbers and scalars, or None: the
 #: first result of `parts_of`, the stamp of each handle, the number, the share, and whether there
 #: are scalars.
 BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float, Any]
-
-
 _OUTPUTS = VectorStore, ops.ScalarValue
 
 
@@ -173,8 +170,10 @@ class Batches:
         for kept in known.kept:
             repeats = kept.repeats(handles)
             if repeats or kept.program.arguments.fit(handles):
-                if kept.launch is None and not kept.is_ready():
-                    return None
+                if kept.launch is None:
+                    if not kept.is_compiled():
+                        return None
+                    kept.load(0)
                 if kept not in self._latest:
                     self._latest.append(kept)
                     if len(self._latest) > _MOST_WITH_ROOMS and (gone := self._latest.pop(0)).rooms:
@@ -206,7 +205,7 @@ class Batches:
             if alike and its.has_numbers(named):
                 return its, counts
         counts = counted is not None and holds(map(_OUT, statements), counted)
-        key = text.signature(statements, lines, counted if counts else None).key
+        key, *_ = text.signature(statements, [counted if counts else None], lines)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
@@ -318,13 +317,7 @@ class _Kept:
         self.stamps: list[Any] | None = None
         self.again: _Again | None = None  # where it comes with them
         kernel = self.program.kernel
-        self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
-
-    def is_ready(self) -> bool:
-        """Whether the program can run; the first time it is loaded."""
-        if self.launch is None and self._done():
-            self.load(0)
-        return self.launch is not None
+        self.is_compiled = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
     def forget(self) -> None:
         self.rooms, self.stamps, self.again = [], None, None

@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, Peers, posts_words
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counters_of, kept_programs
-from lagpu.backends.gpu.fused.program.text import Program, lines_of, signature
+from lagpu.backends.gpu.fused.program.text import Program, signature
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import ORDER
 from lagpu.operations import Handle, Product, Statement, Statements, Until
 
-Array = Any
 _MEETS = "if (!meet(&all, {}, turn, stop){}) break;"
 _ANY_FOUND = " || !all.last->found"
 
@@ -31,18 +29,15 @@ class Numbering(NamedTuple):
     run: int  #: ``1 << run`` consecutive words of slots are of one piece.
 
 
-class Tables(NamedTuple):
-    """What a program takes of a piece: its numberings' arrays by size, and where sums are."""
-
-    of_size: Mapping[int, tuple[Array | None, Array | None]]
-    sums: int = 0
+#: By size, the arrays of a piece's numberings.
+Tables = Mapping[int, tuple[Any, Any]]
 
 
 class PieceScalars(emit.KernelScalars):
     """Scalars whose parts are left in every window; see `KernelScalars`."""
 
     def _room(self, make: Any) -> str:
-        return self.params.made(["i64"], lambda run: [np.int64(run.tables.sums)])[0]
+        return self.params.made(["i64"], lambda run: [np.int64(run.sums)])[0]
 
     def _parts_at(self, which: str) -> str:
         return f"PartsInWindows{{&all, {self._parts} + {which} * LG_PEERS * grid_blocks()}}"
@@ -191,7 +186,7 @@ class PieceOperands(emit.Operands):
         if name is None:
             name = self._named_slots[size] = f"slots{len(self._named_slots)}"
             run = self.params.add("u32", np.uint32(self._numberings[size].run))
-            made = self.params.made(["const i32*"] * 2, lambda run: run.tables.of_size[size])
+            made = self.params.made(["const i32*"] * 2, lambda run: run.tables[size])
             self.before.append(f"const Slots {name}{{piece, {run}, {', '.join(made)}}};")
         return name
 
@@ -200,6 +195,8 @@ class PieceProgram(GeneratedLoop):
     """The part of a generated loop that one of several devices runs, on the parts of its piece."""
 
     name = "generated loop of pieces"
+    kernel: Kernel  # once it is written
+    _program_of: tuple[Program, Sequence[Handle]]
 
     def __init__(
         self, statements: Statements, until: Until, pieces: int,
@@ -207,28 +204,22 @@ class PieceProgram(GeneratedLoop):
     ) -> None:  # fmt: skip
         super().__init__(statements, until, "")
         self._shared = pieces, tuple(numberings), sizes
-        self._program_of: tuple[Program, Sequence[Handle]] | None = None
-
-    @property
-    def kernel(self) -> Kernel:
-        assert self._program_of is not None
-        return self._program_of[0].kernel
 
     def write(self) -> tuple[int, int, int]:
         """Write the program; return (blocks that fit, u64 of ghosts, u64 of a block's sums)."""
         for x in self.written:
             x.to_writable()
-        self._program_of = self._program(None)
-        program = self._program_of[0]
-        return self.device.max_cooperative_blocks(program.kernel, self._block), *program.window
+        self._program_of = program, _ = self._program(None)
+        self.kernel = program.kernel
+        return self.device.max_cooperative_blocks(self.kernel, self._block), *program.window
 
     def start(
-        self, piece: int, peers: Peers, blocks: int, tables: Tables
+        self, piece: int, peers: Peers, blocks: int, tables: Tables, sums: int
     ) -> tuple[CheckedLaunch, dict[str, Any]]:
         """Return the launch and its arguments, once the program is written."""
-        assert self._program_of is not None
         (kernel, arguments, names, counters, _), handles = self._program_of
         run = emit.Run(handles, self.device, blocks, self._scalars, None, self._numbers, tables)
+        run.sums = sums
         shared = min(self.device.limits.ranked_bytes, self.device.dynamic_shared_bytes)
         if self.device.max_cooperative_blocks(kernel, self._block, shared) >= blocks:
             run.most_shared = shared
@@ -251,10 +242,8 @@ class PieceProgram(GeneratedLoop):
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """See `GeneratedLoop`: by signature, also without scalars."""
         pieces, numberings, sizes = self._shared
-        lines = lines_of(self.statements)
-        of, handles, self._numbers = signature(
-            self.statements, lines, *self._ends, self._until.holds
-        )
+        ends = [*self._ends, self._until.holds]
+        of, handles, self._numbers = signature(self.statements, ends)
         own = tuple(sizes.get(id(x), 0) for x in handles)
         return kept_programs(self.device, self._block, of, pieces, numberings, own), handles
 

@@ -140,10 +140,8 @@ class Pass(emit.Writer):
 
     def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
         """Return the result `t`; a user's function may be undefined at other indices."""
-        operation = s.operation
-        op = operation.function.op if isinstance(operation, ops.Apply) else None
-        if isinstance(operation, (ops.Ewise, ops.Select)):
-            op = operation.op
+        of = s.operation.function if isinstance(s.operation, ops.Apply) else s.operation
+        op = getattr(of, "op", None)
         if op is None or not op.of_numbers:
             return t
         return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
@@ -730,12 +728,10 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
 }
 
 
-#: What a statement adds to a `Signature`: a key, the same for statements that differ in objects and
+#: What a statement adds to a `signature`: a key, the same for statements that differ in objects and
 #: numbers alone, which has types and sizes and keeps no vector alive; then the statement's scalars,
 #: vectors, matrices and index lists, some perhaps twice; then its numbers.
 Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
-
-
 _KIND = operator.attrgetter("kind")
 
 
@@ -759,26 +755,17 @@ def line_of(text: tuple[Any, ...], handles: Sequence[Any], numbers: tuple[Any, .
     return (*text, *kinds), tuple(handles), numbers
 
 
-def lines_of(statements: Statements) -> list[Line]:
-    return [line_of(*cast(_Parts, parts_of(s))) for s in statements]
-
-
-class Signature(NamedTuple):
-    """What the text of a program depends on, and what it is applied to."""
-
-    key: tuple[Any, ...]  #: The same for statements and conditions that one program serves.
-    handles: list[Handle]  #: Vectors, matrices and index lists, each once, in their order.
-    numbers: list[Any]  #: Of the statements, in their order, which are arguments.
-
-
 def signature(
-    statements: Statements, lines: Sequence[tuple[Any, ...]], *ends: Handle | None
-) -> Signature:
-    """Return the signature of a body's lines, which begin as a `Line`, and of its condition's ends.
+    statements: Statements, ends: Sequence[Handle | None], lines: Sequence[tuple[Any, ...]] = ()
+) -> tuple[tuple[Any, ...], list[Handle], list[Any]]:
+    """Return the key of the programs of a body and its condition's ends, its handles and numbers.
 
-    By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
-    records: to write the text takes longer than a short loop runs.
+    The handles are vectors, matrices and index lists, each once; the numbers are arguments. Known
+    `lines` begin as a `Line`. By the key the programs of batches are kept, and of loops with
+    scalars, whose bodies are not kept as records: to write the text takes longer than a short loop
+    runs.
     """
+    lines = lines or [line_of(*cast(_Parts, parts_of(s))) for s in statements]
     named = [x for line in lines for x in line[1]]
     named += [x for x in ends if x is not None]
     found = {id(x): x for x in named}
@@ -788,7 +775,7 @@ def signature(
     kinds = [None if x is None else x.kind for x in ends]
     key = (*[line[0] for line in lines], *kinds, pattern, scalars)
     handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
-    return Signature(key, handles, [x for line in lines for x in line[2]])
+    return key, handles, [x for line in lines for x in line[2]]
 
 
 def scalars_asked(statements: Statements) -> list[ops.ScalarValue]:
@@ -804,7 +791,7 @@ def scalars_asked(statements: Statements) -> list[ops.ScalarValue]:
 
 
 def without_numbers(statements: Statements) -> list[Statement]:
-    """Return statements with a `Number` in place of each, in the order of `Signature.numbers`."""
+    """Return statements with a `Number` in place of each, in the order of `signature`."""
     places = itertools.count()
 
     def part(x: Any) -> Any:
