@@ -82,7 +82,7 @@ _OBJECTS = (Vector, Matrix, Scalar, *_BASES)
 class KnownLoop:
     """A loop of a function, and what its names must mean for its statements to be reused."""
 
-    record: ops.Record
+    record: ops.Record | None = None
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
@@ -117,11 +117,13 @@ class KnownLoop:
             found = local[name] if name in local else self._global(name, local, outer)
             if found is not what and not _are_one_number(found, what):
                 return None
-        alone = {id(x): x for x in handles}
-        same = None if len(alone) == len(handles) else [[*alone].index(id(x)) for x in handles]
-        if not hasattr(self, "record"):  # it learns
+        same = None
+        if len({*map(id, handles)}) < len(handles):
+            alone = {id(x): x for x in handles}
+            same, handles = [[*alone].index(id(x)) for x in handles], [*alone.values()]
+        if self.record is None:  # it learns
             self._same = same
-        return [*alone.values()] if same == self._same else None
+        return handles if same == self._same else None
 
     def _global(self, name: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
         """Return the meaning of a name that is not a variable with a value."""
@@ -161,8 +163,8 @@ def find_known(
     known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
-    handles = known.handles(frame, backend)
-    return None if handles is None else ops.RecordedBody(known.record, handles)
+    record, handles = known.record, known.handles(frame, backend)
+    return None if record is None or handles is None else ops.RecordedBody(record, handles)
 
 
 def keep_known(
