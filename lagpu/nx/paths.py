@@ -60,20 +60,15 @@ def visited(
 _UNKNOWN = "The node {} is not in the graph."
 
 
-def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple[Any, Any]]:
-    """Return (parent, child) for each node that a search reaches, in NetworkX' order."""
+@answers(quick=True, iterator=True, text=("sort_neighbors",))
+def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     if reverse and G.is_directed():
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
     order, parents, _ = visited(G, [start], depth_limit)
     nodes = G.names
     ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
-    return [(nodes[u], nodes[v]) for u, v in ends]
-
-
-@answers(quick=True, iterator=True, text=("sort_neighbors",))
-def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(_edges(G, source, depth_limit, reverse))
+    return iter([(nodes[u], nodes[v]) for u, v in ends])
 
 
 by_text(
