@@ -26,14 +26,6 @@ def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNo
     return vertex
 
 
-def _steps(limit: Any) -> int | None:
-    """Return a limit of NetworkX as a number of levels, None for none."""
-    if limit is None or limit == math.inf:
-        return None
-    found: int = math.ceil(limit)
-    return max(0, found)
-
-
 def levels_from(G: Graph, source: int, *, back: bool = False) -> Array:
     """Return the distance of each vertex from a source, (n,), -1 if not reached."""
     return algorithms.bfs_levels(G.matrix(back=back), source).to_dense(-1)
@@ -44,7 +36,8 @@ def visited(
 ) -> tuple[Array, Array, Array]:
     """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
     # The parents of the sources, and levels of vertices that are not reached, are -1.
-    levels, first, most = np.full(len(G), -1), len(sources), _steps(limit)
+    levels, first = np.full(len(G), -1), len(sources)
+    most = None if limit in (None, math.inf) else max(0, math.ceil(limit))
     if not sources:
         return NONE, NONE, levels
     order, above = ordered(G.ordered(back=back), np.array(sources))
