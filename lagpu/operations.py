@@ -577,10 +577,7 @@ class Statement(NamedTuple):
 
 
 def resolved(operation: Operation, depth: int = 0) -> Operation:
-    """Return an operation with the values that its scalars have now, in iteration `depth`.
-
-    `EmptyObject` if a scalar has none.
-    """
+    """Return an operation with the values of its scalars; `EmptyObject` if one has none."""
     field: str = type(operation).refers  # type: ignore[union-attr]
     operand = getattr(operation, field) if field else None
     if not isinstance(operand, tuple):  # as references are

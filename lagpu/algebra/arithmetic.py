@@ -326,15 +326,6 @@ def _special() -> Any:
     return scipy.special
 
 
-def _lgamma(x: Any) -> Any:
-    return np.where(np.isinf(x), np.inf, _special().gammaln(x))
-
-
-def _exponent(x: Any) -> Any:
-    """Return the exponent of 2, and 0 for what is not finite."""
-    return np.where(np.isfinite(x), np.frexp(x)[1], 0)
-
-
 class UnaryTable(OperatorTable[UnaryOp]):
     """``z = f(x)``."""
 
@@ -367,7 +358,8 @@ class UnaryTable(OperatorTable[UnaryOp]):
     expm1 = _function("expm1", np.expm1, "e ** x - 1")
     floor = _function("floor", np.floor, "the greatest whole number that is not above x")
     frexpe = _function(
-        "frexpe", _exponent, "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
+        "frexpe", lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0),
+        "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
         "int e = 0; if (x - x == T(0)) frexp(x, &e); return Z(e);",
     )  # fmt: skip
     frexpx = _function(
@@ -379,7 +371,9 @@ class UnaryTable(OperatorTable[UnaryOp]):
     )  # fmt: skip
     isinf = _question("isinf", np.isinf, "whether x is infinite", "x == x && x - x != T(0)")
     isnan = _question("isnan", np.isnan, "whether x is NaN", "x != x")
-    lgamma = _function("lgamma", _lgamma, "log |Gamma(x)|")
+    lgamma = _function(
+        "lgamma", lambda x: np.where(np.isinf(x), np.inf, _special().gammaln(x)), "log |Gamma(x)|"
+    )
     log10 = _function("log10", np.log10, "log x, to the base 10")
     log1p = _function("log1p", np.log1p, "log (1 + x)")
     log2 = _function("log2", np.log2, "log x, to the base 2")

@@ -1,7 +1,5 @@
 """What algorithms share: checks of matrices, vertices, numbers and seeds, and small results."""
 
-from __future__ import annotations
-
 import math
 import secrets
 from typing import Any

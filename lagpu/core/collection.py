@@ -173,6 +173,10 @@ _inverses = _summed(monoid.plus, unary.minv["FP64"])
 _exp, _exp2 = (_summed(monoid.plus, op["FP64"]) for op in (unary.exp, unary.exp2))
 _product = _summed(monoid.times["FP64"])
 _in_fp64 = _squares(FP64)
+_root_mean = _then(unary.sqrt, _of_two(binary.truediv, _in_fp64, _count))
+_geometric = _of_two(binary.pow, _product, _then(unary.minv, _count))
+_harmonic = _of_two(binary.truediv, _count, _inverses)
+_range = _of_two(binary.minus, _summed(monoid.max), _summed(monoid.min))
 
 
 def _variance(less: int) -> Recipe:
@@ -241,24 +245,14 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     mean = Aggregator(_mean, "the mean")
     sum_of_squares = Aggregator(_squares(INT64), "the sum of squares")
     sum_of_inverses = Aggregator(_inverses, "the sum of 1 / x")
-    root_mean_square = Aggregator(
-        _then(unary.sqrt, _of_two(binary.truediv, _in_fp64, _count)),
-        "the root of the mean of squares",
-    )
-    geometric_mean = Aggregator(
-        _of_two(binary.pow, _product, _then(unary.minv, _count)), "the product's n-th root"
-    )
-    harmonic_mean = Aggregator(
-        _of_two(binary.truediv, _count, _inverses), "the count by the sum of 1/x"
-    )
+    root_mean_square = Aggregator(_root_mean, "the root of the mean of squares")
+    geometric_mean = Aggregator(_geometric, "the product's n-th root")
+    harmonic_mean = Aggregator(_harmonic, "the count by the sum of 1/x")
     varp = Aggregator(_variance(0), "the variance of a population")
     vars = Aggregator(_variance(1), "the variance of a sample")
     stdp = Aggregator(_then(unary.sqrt, _variance(0)), "the standard deviation of a population")
     stds = Aggregator(_then(unary.sqrt, _variance(1)), "the standard deviation of a sample")
-    peak_to_peak = Aggregator(
-        _of_two(binary.minus, _summed(monoid.max), _summed(monoid.min)),
-        "the greatest value less the least",
-    )
+    peak_to_peak = Aggregator(_range, "the greatest value less the least")
     L0norm = Aggregator(_summed(monoid.plus, binary.ne, 0), "how many are not 0")
     L1norm = Aggregator(_summed(monoid.plus, unary.abs), "the sum of |x|")
     L2norm = Aggregator(_then(unary.sqrt, _in_fp64), "the root of the sum of squares")

@@ -129,10 +129,8 @@ def why_unreadable(x: Any) -> str:
     return "a loop is being recorded" if recorded else ""
 
 
-# ------------------------------------------------------------------------------------------
-# Nonblocking mode, as GraphBLAS calls it: statements of a loop that Python runs wait, and then run
-# as one program.
-# A site is the place of a statement in the author's code.
+# ---- Nonblocking mode, as GraphBLAS calls it: statements of a loop that Python runs wait, and then
+# run as one program. A site is the place of a statement in the author's code.
 HOT = 3  # statements of a site that run at once; the next ones wait, as it is taken for a loop's
 _REPEATED = 3  # statements of one site that wait together; of the first site only one does
 _AGAIN = 64  # statements of a site that run at once after one that has waited alone
@@ -350,28 +348,23 @@ queue = Queue()
 os.register_at_fork(after_in_child=queue.forget)
 
 
-def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
-    """Run one statement now."""
+def run_statement(backend: Any, s: Statement, depth: int = 0) -> None:
+    """Run one statement now; a number for a scalar needs no backend."""
     operation: Any = s.operation
     if operation.refers and isinstance(getattr(operation, operation.refers), tuple):
         if s.may_delete and len(operation.indices) == 1 and operation.value.scalar.get() is None:
-            none: Any = backend and backend.vector(s.out.dtype, len(operation.indices[0]))
+            none = backend.vector(s.out.dtype, len(operation.indices[0]))
             s = s._replace(operation=ops.Assign(none, operation.indices))
         operation = ops.resolved(s.operation, depth)
-    if type(s.out) is ScalarValue:
-        if isinstance(operation, (ops.Constant, ops.Apply, ops.Select, ops.Ewise)):
-            number = ops.of_scalars(operation)
-        else:
-            assert backend is not None
-            number = backend.evaluate(operation)
-        s.out.write(s.desc.accum, s.dtype, number)
-    else:
-        assert backend is not None
+    if type(s.out) is not ScalarValue:
         backend.execute(s if operation is s.operation else s._replace(operation=operation))
+        return
+    of_numbers = isinstance(operation, (ops.Constant, ops.Apply, ops.Select, ops.Ewise))
+    number = ops.of_scalars(operation) if of_numbers else backend.evaluate(operation)
+    s.out.write(s.desc.accum, s.dtype, number)
 
 
-# ------------------------------------------------------------------------------------------
-# The observer of a program, which sees each statement as it runs; at most one, often none.
+# ---- The observer of a program, which sees each statement as it runs; at most one, often none.
 class Observer:
     """Base of a trace, a stepper and a crosscheck: sees each statement before it runs, and runs it.
 

@@ -366,7 +366,10 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
             raise _not_a_row(out, value)
         value = value._computed()
     if is_operand(value, 1) and out.ndim == 2:
-        value = _one_row_or_column(out, value, indices)
+        of_one = [] if indices is None else [_is_one(index) for index in _two(out, indices)]
+        if of_one.count(True) != 1:
+            raise _not_a_row(out, value)
+        value = as_column(value).T.new() if of_one[0] else as_column(value)
     if getattr(value, "ndim", 0) == 0:
         return _number_assignment(out, value, lists, indices is not None)
     if not is_operand(value, out.ndim):
@@ -424,14 +427,6 @@ def _from_array(array: Any, like: Any, indices: Any) -> Any:
         wanted = " or ".join(f"{n}-D" for n in fits)
         raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give {wanted}.")
     return OUTPUTS[dense.ndim].from_dense(dense, like=like)
-
-
-def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
-    """Return a vector as the matrix of the one row or column that `indices` name."""
-    of_one = [] if indices is None else [_is_one(index) for index in _two(out, indices)]
-    if of_one.count(True) != 1:
-        raise _not_a_row(out, v)
-    return as_column(v).T.new() if of_one[0] else as_column(v)
 
 
 def _not_a_row(out: Any, value: Any) -> DomainMismatch:

@@ -68,10 +68,6 @@ def _read_or_reason(x: Any, read: Callable[[], Any]) -> Any:
         return f"not readable: {type(error).__name__}"
 
 
-def _shape(x: Any) -> str:
-    return " x ".join(f"{n:,}" for n in x.shape)
-
-
 def _facts(x: Any) -> str:
     """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu)``."""
     stored = getattr(x, "stored", x)  # of a transpose its matrix
@@ -82,7 +78,7 @@ def _facts(x: Any) -> str:
     if isinstance(count, int):
         count = f"{count:,} {'entry' if count == 1 else 'entries'}"
     where = f"{form if form.endswith(' on ') else ''}{x.backend.name}"
-    size = f"size {x.size:,}" if x.ndim == 1 else _shape(x)
+    size = f"size {x.size:,}" if x.ndim == 1 else " x ".join(f"{n:,}" for n in x.shape)
     return f"{type(x).__name__}({x.dtype}, {size}, {count}, {where})"
 
 

@@ -27,8 +27,7 @@ _FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error th
 _deciders: list[Callable[[BaseException], bool]] = []
 _of_all: list[Callable[[], bool]] = []
 _hooked: list[bool] = []
-_NO_COMMAND = ("no command",)
-_command: list[Sequence[str]] = [_NO_COMMAND]
+_command: list[Sequence[str]] = [("no command",)]
 
 
 class Job(NamedTuple):

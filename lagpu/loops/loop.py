@@ -559,10 +559,7 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | No
 
 
 def _fetch_scalars(statements: Statements, device: Any) -> None:
-    """Bring scalars that another device holds to the host: this one cannot read its memory.
-
-    Call it without a lock: it takes the other's lock.
-    """
+    """Bring scalars that another device holds to the host; call it without a lock."""
     for s in statements:
         scalars = s.scalars_read
         for x in [*scalars, s.out] if s.writes_scalar else scalars:

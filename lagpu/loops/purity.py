@@ -197,12 +197,10 @@ def _why_impure(function: FunctionType, counter: str) -> str:
 
 
 def _is_known(x: Any) -> bool:
-    """Return True for a number, ``abs``, ``select.value``, or an object of a class of lagpu.
-
-    A subclass of such a class may do anything.
-    """
+    """Return True for a number, ``abs``, ``select.value``, or an object of a class of lagpu."""
     if isinstance(x, _NUMBERS) or any(x is known for known in _CALLED):
         return True
+    # a subclass of such a class may do anything
     ours = isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
     return ours or (type(x) is Aggregator and x.is_ours)
 

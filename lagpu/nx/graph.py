@@ -192,8 +192,6 @@ class Graph:
                 raise NotImplementedError("lagpu: sums of weights beyond 64 bits")
         return values
 
-    # ------------------------------------------------------------------------------------------
-
     def weights(self, name: Any) -> Array | None:
         """Return an edge attribute in NetworkX' order, (m,), 1 for an edge without it."""
         if name is None:

@@ -26,14 +26,6 @@ def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNo
     return vertex
 
 
-def _steps(limit: Any) -> int | None:
-    """Return a limit of NetworkX as a number of levels, None for none."""
-    if limit is None or limit == math.inf:
-        return None
-    found: int = math.ceil(limit)
-    return max(0, found)
-
-
 def levels_from(G: Graph, source: int, *, back: bool = False) -> Array:
     """Return the distance of each vertex from a source, (n,), -1 if not reached."""
     return algorithms.bfs_levels(G.matrix(back=back), source).to_dense(-1)
@@ -44,7 +36,8 @@ def visited(
 ) -> tuple[Array, Array, Array]:
     """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
     # The parents of the sources, and levels of vertices that are not reached, are -1.
-    levels, first, most = np.full(len(G), -1), len(sources), _steps(limit)
+    levels, first = np.full(len(G), -1), len(sources)
+    most = None if limit in (None, math.inf) else max(0, math.ceil(limit))
     if not sources:
         return NONE, NONE, levels
     order, above = ordered(G.ordered(back=back), np.array(sources))
@@ -60,20 +53,15 @@ def visited(
 _UNKNOWN = "The node {} is not in the graph."
 
 
-def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple[Any, Any]]:
-    """Return (parent, child) for each node that a search reaches, in NetworkX' order."""
+@answers(quick=True, iterator=True, text=("sort_neighbors",))
+def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     if reverse and G.is_directed():
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
     order, parents, _ = visited(G, [start], depth_limit)
     nodes = G.names
     ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
-    return [(nodes[u], nodes[v]) for u, v in ends]
-
-
-@answers(quick=True, iterator=True, text=("sort_neighbors",))
-def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(_edges(G, source, depth_limit, reverse))
+    return iter([(nodes[u], nodes[v]) for u, v in ends])
 
 
 by_text(
