@@ -219,7 +219,7 @@ KINDS = {
     "what is compared": (lambda o, r: o.w.isequal([o.u, o.v][r]), "y is the"),
     "a diagonal": (lambda o, r: o.A.diag(r).nvals, "k is 0 in .* 1 in"),
     "a scalar": (_read_scalar, "value is 3 .* 4 in"),
-    "a damping factor": (lambda o, r: algorithms.pagerank(o.A, 0.8 + r / 10), "value is "),
+    "a damping factor": (lambda o, r: algorithms.pagerank(o.A, 0.8 + r / 10), "left is "),
     "how many sources": (
         lambda o, r: algorithms.betweenness_centrality(o.A, 2 + r, seed=1),
         "sources is 2 int64 .* 3 int64 .*, in betweenness",
