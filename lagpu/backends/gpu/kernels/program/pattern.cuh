@@ -1,4 +1,4 @@
-// Products in a generated loop over matrices that keep to one pattern; fused/program/pattern.py
+// Products in a generated loop over matrices that keep to one pattern; fused/program/run.py
 // writes the kernel. Entry p of the pattern, by columns, is entry p of a vector for each matrix, so
 // element-wise statements call the functions for vectors (program/program.cuh).
 //
