@@ -251,6 +251,11 @@ def _explain(app, what, name, member, options, lines):
     """Link to pages that a docstring names by their paths, and give the values of constants."""
     if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
         lines[:] = []  # the heading says it
+    owner, _, last = name.rpartition(".")
+    other = f"{owner}.{getattr(member, '__name__', last)}"
+    if what in ("function", "method") and other != name and pydoc.locate(other) is not None:
+        lines[:] = [f"The name of :py:obj:`{other}` in python-graphblas."]
+        return
     places = (name, getattr(member, "__module__", None) or name)
     packages = tuple(".".join(place.split(".")[:2]) for place in places)
     modules = [vars(module) for key, module in sys.modules.items() if key.startswith(packages)]
@@ -258,7 +263,9 @@ def _explain(app, what, name, member, options, lines):
     for constant in dict.fromkeys(re.findall(r"`([A-Z]{4}[A-Z_]*)`", text)):
         value = next((found[constant] for found in modules if constant in found), None)
         if isinstance(value, tuple):
-            rules = "\n".join(f"{k}. {rule}." for k, rule in enumerate(value, 1))
+            numbered = any(rule[0].isdigit() for rule in value)  # by its own text
+            rules = (f"{'-' if numbered else f'{k}.'} {rule}." for k, rule in enumerate(value, 1))
+            rules = "\n".join(rules)
             text += f"\n\n``{constant}``:\n\n{rules}\n"
         elif isinstance(value, dict):
             each = ", ".join(f"{x:g} for {key}" for key, x in value.items())

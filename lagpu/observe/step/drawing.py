@@ -209,10 +209,10 @@ def _shown(value: Any) -> str:
 class Layout:
     """The places of all objects, the same for all steps of a page so that nothing moves.
 
-    `matrix` is drawn in steps without a product, `transposed` or not, in a place of the largest
+    `matrix` is drawn in steps that read no other, `transposed` or not, in a place of the largest
     shape, `nrows` x `ncols`, of the matrices that are drawn there; there may be room for a factor
     `beside` it on the left, and `above`. Below it are the vectors, `names` from top to bottom,
-    `scalars`, `matrices` if there are several, and `written` rows of a matrix that is written.
+    `lines` of scalars and of matrices if `several`, and `written` rows of a matrix that is written.
     """
 
     def __init__(self, steps: Iterable[Step]) -> None:
@@ -222,7 +222,7 @@ class Layout:
         self.matrix = products[0].matrix if products else next(iter(matrices), None)
         self.transposed = bool(products) and products[0].transposed
         drawn = [(s, self.matrix or "", self.transposed) for s in steps]
-        drawn += [(s, s.product.matrix, s.product.transposed) for s in steps if s.product]
+        drawn += [(s, *self.drawn(s)) for s in steps]
         shapes = [_drawn_shape(s.matrices.get(name), turned) for s, name, turned in drawn]
         outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
         written = [A.shape for A in outputs if A is not None]
@@ -232,8 +232,33 @@ class Layout:
         self.beside = any(p.vector_left for p in products)
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
-        self.scalars = tuple(dict.fromkeys(name for s in steps for name in s.scalars))
-        self.matrices = matrices if len(matrices) > 1 else ()
+        self.several = len(matrices) > 1
+        self.lines = max((len(self.listed(s)) for s in steps), default=0)
+
+    def drawn(self, step: Step) -> tuple[str, bool]:
+        """Return the name of the matrix that is drawn, and whether it is transposed."""
+        if step.product is not None:
+            return step.product.matrix, step.product.transposed
+        read = step.formula.partition(" << ")[2] if step.output != self.matrix else ""
+        others = [name for name in step.matrices if name != step.output]
+        name = next((name for name in others if _has(read, name)), self.matrix or "")
+        name = name if name in step.matrices else next(iter(others), "")
+        return name, self.transposed and name == self.matrix
+
+    def listed(self, step: Step) -> dict[str, str]:
+        """Return scalars in words, and of `several` matrices those that the step's code names."""
+        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
+        of = step.code
+        own = (*of.co_varnames, *of.co_cellvars, *of.co_freevars, *of.co_names) if of else ()
+        named = " ".join([*own, step.formula])
+        for name, A in step.matrices.items():
+            if self.several and _has(named, name):
+                words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
+        return words
+
+
+def _has(words: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
 def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
@@ -281,13 +306,9 @@ class _Drawing:
             else:  # it comes later; its place is not an unexplained gap
                 self._name(name, y + c / 2, look.GREY)
             y += c + 8
-        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
-        for name, A in step.matrices.items():
-            words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
-        for name in (*layout.scalars, *(f"{name}:" for name in layout.matrices)):
-            if name in words:
-                self._label(name.rstrip(":"), f"{name} {words[name]}", y + 9)
-            y += 22
+        for k, (name, words) in enumerate(layout.listed(step).items()):
+            self._label(name.rstrip(":"), f"{name} {words}", y + 9 + 22 * k)
+        y += 22 * layout.lines
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
@@ -321,15 +342,12 @@ class _Drawing:
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
         step, p = self.step, self.step.product
-        name = p.matrix if p is not None else self.layout.matrix
-        transposed = p.transposed if p is not None else self.layout.transposed
-        if p is None and name not in step.matrices:
-            name, transposed = next((x for x in step.matrices if x != step.output), None), False
-        A = step.matrices.get(name) if name is not None else None
+        name, transposed = self.layout.drawn(step)
+        A = step.matrices.get(name)
         shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
         grid = self._cells("matrix", *shape, self.left, self.top)
         self._numbers(grid, self.top - 13 if p is None or p.vector_left else 9)
-        if A is None or name is None:
+        if A is None:
             return
         if name == step.output:
             self._written(self.top)
@@ -494,18 +512,15 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((26, 12), kind.label, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
         made.append(canvas.svg(kind.label))
-    if drawn is None or f'fill="{look.GREY}">' in drawn:
-        canvas = SvgCanvas()
-        canvas.words((2, 12), "name", 14, look.GREY, "left")
-        canvas.words((46, 12), "not in use now", 14, align="left")
-        canvas.grow_to(160, 24)
-        made.append(canvas.svg("grey name: not in use now"))
+    rest = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
     if drawn is None:
-        canvas = SvgCanvas()
-        unnamed = "s, t, T: no name in the code; (2), (old): another object of that name"
-        canvas.words((2, 12), unnamed, 14, align="left")
-        canvas.grow_to(7.2 * len(unnamed), 24)
-        made.append(canvas.svg(unnamed))
+        rest.append(("", "s, t, T: no name in the code; (2), (old): another object of that name"))
+    for name, words in rest:
+        canvas, begin = SvgCanvas(), 46 if name else 2
+        canvas.words((2, 12), name, 14, look.GREY, "left")
+        canvas.words((begin, 12), words, 14, align="left")
+        canvas.grow_to(begin + 7.2 * len(words), 24)
+        made.append(canvas.svg(f"{name} {words}".strip()))
     return "".join(made)
 
 
