@@ -347,12 +347,22 @@ SYMBOLS = (
         "A is the matrix of the graph, u the vector multiplied (a search's frontier), m the mask, "
         "w the result; ⊕ adds and ⊗ multiplies as the [semiring](../design/words.md#algebra) says.",
     ),
-    (
-        "operations/",
-        r"(?m)^\| formula \|.*\\langle\\mathbf\{[mM].*\n\| lagpu.*\n\| C API .*\n",
-        "Left of the equals sign, ⟨ ⟩ holds the [mask](../course/03_masks.md).",
-    ),
 )
+
+
+# The signs of an operation's formula, and what they mean.
+SIGNS = {
+    r"\\langle\\mathbf\{[mM]": "⟨ ⟩ on the left holds the [mask](../course/03_masks.md)",
+    "⊕.⊗": "⊕ adds and ⊗ multiplies as the [semiring](../operators.md) says",
+    r"\\oplus": "⊕ is the operator",
+    r"\\otimes": "⊗ is the operator",
+    r"\\bigoplus": "⊕ is the monoid",
+}
+
+
+def _with_signs(table):
+    said = "; ".join(words for sign, words in SIGNS.items() if re.search(sign, table[1]))
+    return f"{table[0]}\n{said[0].upper()}{said[1:]}.\n" if said else table[0]
 
 
 def _put_data(app, page, source):
@@ -361,6 +371,9 @@ def _put_data(app, page, source):
     for folder, before, symbols in SYMBOLS:
         if page.startswith(folder):
             source[0] = re.sub(before, rf"\g<0>\n{symbols}\n", source[0], count=1)
+    if page.startswith("operations/"):
+        table = r"(?m)^\| formula \|(.*)\n\| lagpu.*\n\| C API .*\n"
+        source[0] = re.sub(table, _with_signs, source[0], count=1)
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
     for file in figures.FOLDER.rglob("*.json"):

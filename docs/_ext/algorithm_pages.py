@@ -323,7 +323,34 @@ def written(step):
         text = text.replace("[I] <<", f"[{indices[1]}] <<")
     text = re.sub(r"([a-z]+) outer\((\w+), (\w+)\)", r'\2.outer(\3, "\1")', text)
     text = re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
+    text = re.sub(r"\b(selection|diag)\((\w+)\)", r"\2.\1()", text)
+    text = re.sub(r"(\w+)\((\S+) ([⊗⊕]) (\S+)\)$", _ewise, text)
+    text = re.sub(r"(?<= )(\w+)\(([^(), ]+?)('?)\)$", partial(_called, step), text)
+    text = re.sub(r"(?<= )(\w+)\((\w+'?), ([^() ]+)\)$", partial(_bound, step), text)
     return re.sub(r"(?<=\w)'", ".T", text)
+
+
+def _ewise(found):
+    op, first, sign, second = found.groups()
+    return f'{first}.ewise_{"mult" if sign == "⊗" else "add"}({second}, "{op}")'
+
+
+def _called(step, found):
+    """Return a reduction or an operator of one argument as a program has it."""
+    op, x, transposed = found.groups()
+    of, into = step.matrices.get(x), step.matrices.get(step.output)
+    if op not in dir(lagpu.monoid) or into is not None:
+        return f'{x}{".T" * bool(transposed)}.apply("{op}")'
+    rows = "_columnwise" if transposed else "_rowwise"
+    return f'{x}.reduce{rows * (of is not None and step.output in step.vectors)}("{op}")'
+
+
+def _bound(step, found):
+    """Return an operator with a number as a program has it."""
+    op, x, number = found.groups()
+    if op in dir(lagpu.binary):
+        return f'{x}.apply("{op}", right={number})'
+    return f'{x}.select("{op}", {number})' if op in dir(lagpu.indexunary) else found[0]
 
 
 def relevant(steps):
@@ -827,8 +854,9 @@ def _cells(step, drawn):
 def _last_loop(row):
     """Return how the loop of an algorithm runs on a GPU; an empty string without a loop."""
     A = small(kind_of(row)).to("sim")
+    call = prepared(row, A)
     A.backend.last_loop = ""
-    run(row, A)
+    call()
     return A.backend.last_loop
 
 
@@ -839,7 +867,8 @@ def _cost(row, said):
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
-        yield f"How its loop runs on `sim`, on the small graph: *{how}*.\n"
+        how, _, why = how.partition(": ")
+        yield f"How its loop runs on `sim`, on the small graph: *{how}*{f' ({why})' * bool(why)}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())

@@ -533,7 +533,7 @@ def triangle_count(A: Matrix) -> int:
     Returns
     -------
     int
-        0 or more.
+        Each triangle counts once.
 
     Raises
     ------

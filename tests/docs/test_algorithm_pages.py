@@ -229,11 +229,22 @@ def test_every_algorithm_has_its_speed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [("hits", "generated loop: "), ("sssp", "relaxation: "), ("k_core", "")]
+    ("name", "how"),
+    [("hits", "generated loop* ("), ("sssp", "relaxation* ("), ("k_core", "")],
 )
 def test_a_page_says_how_its_loop_runs(tmp_path, name, how):
     assert f"How its loop runs on `sim`, on the small graph: *{how}" in page_of(name, tmp_path)
-    assert "`last_loop`" not in page_of("triangle_count", tmp_path)
+    for no_loop in ("triangle_count", "path_weight"):
+        assert "How its loop runs" not in page_of(no_loop, tmp_path)
+
+
+def test_a_caption_has_the_statement_as_a_program_has_it(tmp_path):
+    page = page_of("path_weight", tmp_path)
+    assert '`lengths << A.ewise_mult(taken, "first")`' in page
+    assert "# path_weight returns 7</p>" in (tmp_path / "path_weight-steps.html").read_text("utf-8")
+    assert '`s << degree.reduce("max")`' in page_of("triangle_count", tmp_path)
+    assert '`truss(C.S, replace=True) << A.select("offdiag", 0)`' in page_of("k_truss", tmp_path)
+    assert "`P << place.selection()`" in page_of("contraction", tmp_path)
 
 
 def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):

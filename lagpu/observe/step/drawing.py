@@ -221,9 +221,8 @@ class Layout:
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
         self.matrix = products[0].matrix if products else next(iter(matrices), None)
         self.transposed = bool(products) and products[0].transposed
-        drawn = [(s, self.matrix or "", self.transposed) for s in steps]
-        drawn += [(s, *self.drawn(s)) for s in steps]
-        shapes = [_drawn_shape(s.matrices.get(name), turned) for s, name, turned in drawn]
+        drawn = ((s.matrices.get(name), turned) for s in steps for name, turned in [self.drawn(s)])
+        shapes = [_drawn_shape(*one) for one in drawn]
         outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
         written = [A.shape for A in outputs if A is not None]
         self.nrows = max((nrows for nrows, _ in shapes), default=0)
