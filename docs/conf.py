@@ -101,7 +101,8 @@ class Translator(HTML5Translator):
 
     option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
     date = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-    words_and_spaces = re.compile(
+    words_and_spaces = re.compile(  # an entry, such as ``(0, 1): 2.5,`` or ``3: 1,``, is a word
+        r"[{\[]*\(\d+, \d+\)(?:: [^ ,]+)?,?|[{\[]*\d+: [^ ,]+,?|"
         r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n"
     )
 

@@ -34,6 +34,7 @@ _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES = 32, 4
 _GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
+_IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
@@ -375,8 +376,14 @@ def relevant(steps):
 def ended(row, steps, result):
     """Return the steps, the last one with what the algorithm returns."""
     *before, last = steps
-    text = f"{last.source or last.formula}\n# {row.name} returns {result}"
+    text = f"{last.source or last.formula}\n# {row.name} returns {_unbroken(result)}"
     return [*before, replace(last, source=text)]
+
+
+def _unbroken(text):
+    """Return a text of entries in which no line ends within a pair, or between key and value."""
+    text = re.sub(r"(?<=\(\d,) (?=\d\))", "\u00a0", text)
+    return re.sub(r"(?<=[\d)]:) (?=\S)", "\u00a0", text)
 
 
 _PROPER = ("BFS", "SSSP", "PageRank", "HITS", "Bellman-Ford", "Floyd-Warshall", "Katz", "Louvain")
@@ -544,7 +551,7 @@ def markdown(row, folder, measured):
                     result = run(row, A, source=source)
                 runs[str(source),] = ended(row, relevant(recorded), shows(result))
         weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
-        given = {_said(row, x): _FACTS[x] for x in row.given if x not in (*names, *_GIVEN)}
+        given = {_IN_SHORT.get(x) or _said(row, x): _FACTS[x] for x in row.given if x not in names}
         facts = {**given, **row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
@@ -978,7 +985,7 @@ def _changed(row, before, shows):
 
 
 def _solution(text):
-    shown = text.replace("&", "&amp;").replace("<", "&lt;")
+    shown = _unbroken(text).replace("&", "&amp;").replace("<", "&lt;")
     return f"<details><summary>Solution</summary><p>{shown}</p></details>\n"
 
 

@@ -513,7 +513,8 @@ def legend(drawn: str | None = None) -> str:
         made.append(canvas.svg(kind.label))
     rest = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
     if drawn is None:
-        rest.append(("", "s, t, T: no name in the code; (2), (old): another object of that name"))
+        rest.append(("", "s, t, T: no name in the code"))
+        rest.append(("", "(2), (old): another object of that name"))
     for name, words in rest:
         canvas, begin = SvgCanvas(), 46 if name else 2
         canvas.words((2, 12), name, 14, look.GREY, "left")
