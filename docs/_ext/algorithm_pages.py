@@ -656,9 +656,10 @@ def _of_scalars(code, steps):
 
 def _returned_sum(code, steps):
     """Return what a function computes from numbers in its last line, which is no step, or None."""
-    last = ast.parse(textwrap.dedent(inspect.getsource(code))).body[0].body[-1]
-    line = last.lineno + code.co_firstlineno - 1
-    if any(step.code is code and step.line == line for step in steps):
+    tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    *others, last = [node for node in ast.walk(tree) if isinstance(node, ast.Return)] or [tree]
+    line = getattr(last, "lineno", 0) + code.co_firstlineno - 1
+    if others or any(step.code is code and step.line == line for step in steps):
         return None
     found = re.fullmatch(r"return float\((.*)\)", ast.unparse(last))
     return found and found[1]

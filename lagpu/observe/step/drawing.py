@@ -63,13 +63,6 @@ class State:
         """Return {index: value} of the entries."""
         return dict(zip(self.indices.tolist(), self.values.tolist(), strict=True))
 
-    def to_dense(self, missing_value: Any) -> Array:
-        """Return all values, (size,), with `missing_value` where there is no entry."""
-        kind = np.result_type(self.values.dtype, np.min_scalar_type(missing_value))
-        dense = np.full(self.size, missing_value, kind)
-        dense[self.indices] = self.values
-        return dense
-
     def same_as(self, other: State) -> bool:
         """Return True if both have the same entries with the same values; NaN equals NaN."""
         mine, its = ((x.indices.tobytes(), x.values.tobytes()) for x in (self, other))
@@ -155,9 +148,8 @@ class Step:
         return "\n".join(_lines(self))
 
     def _repr_html_(self) -> str:
-        sizes = [state.size for state in self.vectors.values()]
-        sizes += [n for A in self.matrices.values() for n in A.shape]
-        if max(sizes, default=0) > LARGEST:
+        sizes = [x.size for x in self.vectors.values()], *(x.shape for x in self.matrices.values())
+        if max((n for some in sizes for n in some), default=0) > LARGEST:
             return f"<pre>{text(repr(self))}</pre>"
         where = f"step {self.number}, {self.where}"
         head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
@@ -209,9 +201,8 @@ def _shown(value: Any) -> str:
 class Layout:
     """The places of all objects, the same for all steps of a page so that nothing moves.
 
-    `matrix` is drawn in steps that read no other, `transposed` or not, in a place of the largest
-    shape, `nrows` x `ncols`, of the matrices that are drawn there; there may be room for a factor
-    `beside` it on the left, and `above`. Below it are the vectors, `names` from top to bottom,
+    `matrix`, `transposed` or not, is drawn in steps that read no other, in a place of at most
+    `nrows` x `ncols`, with room for a factor `beside` or `above` it. Below are the vectors `names`,
     `lines` of scalars and of matrices if `several`, and `written` rows of a matrix that is written.
     """
 
@@ -511,11 +502,9 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((26, 12), kind.label, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
         made.append(canvas.svg(kind.label))
-    rest = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
-    if drawn is None:
-        rest.append(("", "s, t, T: no name in the code"))
-        rest.append(("", "(2), (old): another object of that name"))
-    for name, words in rest:
+    rest = ("", "s, t, T: no name in the code"), ("", "(2), (old): another object of that name")
+    grey = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
+    for name, words in (*grey, *(rest if drawn is None else ())):
         canvas, begin = SvgCanvas(), 46 if name else 2
         canvas.words((2, 12), name, 14, look.GREY, "left")
         canvas.words((begin, 12), words, 14, align="left")
@@ -558,10 +547,8 @@ def page_of_runs(
     small = {labels: list(steps) for labels, steps in runs.items()}
     every = [step for steps in small.values() for step in steps]
     for step in every:
-        sizes = {name: state.size for name, state in step.vectors.items()}
-        sizes |= {name: max(A.shape) for name, A in step.matrices.items()}
-        for name, size in sizes.items():
-            require_size(size, name, what)
+        for name, x in {**step.vectors, **step.matrices}.items():
+            require_size(x.size if isinstance(x, State) else max(x.shape), name, what)
     if (most := max(map(len, small.values()))) > MOST:
         raise LimitExceeded(
             f"{what}: {most:,} steps > {MOST}, the most that a page shows. "
