@@ -265,6 +265,7 @@ def _by_source(step, left, right):
                 if isinstance(tree.body[0], ast.Return) and ", " not in ast.unparse(tree)[7:]:
                     whole = step.source.removeprefix("return ")
                     right = re.sub(rf"\({_REDUCED} or [\d.]+\)|{_REDUCED}", right, whole)
+                    right = re.sub(r"^float\((.*?)\)(?= if )", r"\1", right)
             elif node.func.attr == "from_scalar" and re.fullmatch(_NUMBER, right):
                 right = ast.unparse(node.args[0])
         elif isinstance(node, ast.Subscript) and ":" in right:  # D[:, k]
@@ -382,7 +383,7 @@ def ended(row, steps, result):
 
 def _unbroken(text):
     """Return a text of entries in which no line ends within a pair, or between key and value."""
-    text = re.sub(r"(?<=\(\d,) (?=\d\))", "\u00a0", text)
+    text = re.sub(r"(?<=\(\d,) (?=\d\))", "\u00a0", text).replace("e-0", "e\u20110")
     return re.sub(r"(?<=[\d)]:) (?=\S)", "\u00a0", text)
 
 
@@ -550,7 +551,7 @@ def markdown(row, folder, measured):
                 with lagpu.steps() as recorded:
                     result = run(row, A, source=source)
                 runs[str(source),] = ended(row, relevant(recorded), shows(result))
-        weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
+        weights = {"weights": _unbroken(_weights(row, A))} if _weights(row, A) else {}
         given = {_IN_SHORT.get(x) or _said(row, x): _FACTS[x] for x in row.given if x not in names}
         facts = {**given, **row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
@@ -875,7 +876,7 @@ def _cost(row, said):
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
-        how, _, why = how.partition(": ")
+        how, _, why = how.removesuffix(": only one source").partition(": ")  # of the last batch
         yield f"How its loop runs on `sim`, on the small graph: *{how}*{f' ({why})' * bool(why)}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):

@@ -557,7 +557,7 @@ class Matrix(Collection, MatrixOperand):
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector of `dtype`; `k` > 0 lies above the main one.
 
-        One beyond the corners has size 0.
+        A diagonal beyond the corners has size 0.
         """
         k = arguments.integer(k, "diag: diagonal")
         size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)

@@ -299,7 +299,7 @@ def test_the_exercises_of_bfs_levels_are_right(tmp_path):
     edges = list(zip(*(part.tolist() for part in pages.small("pattern").to_coo()[:2]), strict=True))
     i, j = map(int, re.search(r"the edge from (\d) to (\d)", page).groups())
     before, after = (
-        {int(v): int(d) for v, d in re.findall(r"(\d): (\d)", words)}
+        {int(v): int(d) for v, d in re.findall(r"(\d):\s(\d)", words)}
         for words in re.search(r"Before: (\{.*?\})\. Then: (\{.*?\})\.", page).groups()
     )
     assert before == levels(edges, 0)
