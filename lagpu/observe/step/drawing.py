@@ -195,9 +195,6 @@ def _shown(value: Any) -> str:
     return str(int(value) if isinstance(value, bool) else value)
 
 
-# ------------------------------------------------------------------------- as a drawing
-
-
 class Layout:
     """The places of all objects, the same for all steps of a page so that nothing moves.
 
@@ -400,9 +397,6 @@ def _changed(before: State, after: State) -> list[int]:
     return [j for j in range(after.size) if old.get(j) != new.get(j) or (j in old) != (j in new)]
 
 
-# --------------------------------------------------------------------------- as a graph
-
-
 class GraphDrawing:
     """The graph of a matrix of some steps, with its vertices in the same places in each step."""
 
@@ -547,7 +541,8 @@ def page_of_runs(
     small = {labels: list(steps) for labels, steps in runs.items()}
     every = [step for steps in small.values() for step in steps]
     for step in every:
-        for name, x in {**step.vectors, **step.matrices}.items():
+        drawn: dict[str, Any] = {**step.vectors, **step.matrices}
+        for name, x in drawn.items():
             require_size(x.size if isinstance(x, State) else max(x.shape), name, what)
     if (most := max(map(len, small.values()))) > MOST:
         raise LimitExceeded(
