@@ -166,6 +166,21 @@ def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
     )
 
 
+def test_a_step_page_is_whole_and_names_what_its_code_names(tmp_path):
+    page = page_of("harmonic_centrality", tmp_path)
+    assert "Step through all 75 statements." in page
+    steps = (tmp_path / "harmonic_centrality-steps.html").read_text("utf-8")
+    assert "\n# harmonic_centrality returns {0:\u00a01, 1:\u00a03.833, " in steps
+    assert "back: 7 x 7" not in steps  # of the caller, whose code is not beside the step
+    page_of("is_bipartite", tmp_path)
+    steps = (tmp_path / "is_bipartite-steps.html").read_text("utf-8")
+    assert ">of bipartite_sides</text>" in steps
+    assert "\u2026" not in steps
+    page_of("contraction", tmp_path)
+    steps = (tmp_path / "contraction-steps.html").read_text("utf-8")
+    assert ">P</text>" in steps  # the matrix that a statement reads is drawn
+
+
 def test_the_table_has_the_semirings_of_the_loops():
     for topic, (_, said) in pages.TOPICS.items():
         names = {row.name for row in catalog.ALGORITHMS if row.topic == topic}

@@ -156,9 +156,6 @@ class Step:
         return f"<div style='background:#fff;color:{look.INK}'>{head}{draw(self)}</div>"
 
 
-# ------------------------------------------------------------------------------- as text
-
-
 def _lines(step: Step) -> Iterator[str]:
     """Yield the statement, a line for each vector, and the first rows of a written matrix."""
     yield f"step {step.number}: {step.where}"
@@ -236,7 +233,8 @@ class Layout:
         """Return scalars in words, and of `several` matrices those that the step's code names."""
         words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
         of = step.code
-        own = (*of.co_varnames, *of.co_cellvars, *of.co_freevars, *of.co_names) if of else ()
+        own = (*of.co_varnames, *of.co_cellvars, *of.co_freevars) if of else ()
+        own = of.co_names if of and of.co_name == "<module>" else own  # others' have ``.S``, too
         named = " ".join([*own, step.formula])
         for name, A in step.matrices.items():
             if self.several and _has(named, name):
@@ -311,9 +309,14 @@ class _Drawing:
         self.canvas.words((2, y), arrow + shows, 15, ink, "left")
 
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
-        """Write the name of an object on the left, shortened if it is long."""
-        short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._label(name, short, y, ink)
+        """Write the name of an object on the left, in two lines or shortened if it is long."""
+        first, of, caller = name.partition(" of ")
+        if len(name) <= 19 or not of or self.c < 20:
+            self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
+            return
+        self._label(name, first, y - 8, ink)
+        size = min(12.0, 1.6 * (self.left - 8) / (len(caller) + 3))
+        self.canvas.words((2, y + 8), f"of {caller}", size, ink, "left")
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -505,9 +508,6 @@ def legend(drawn: str | None = None) -> str:
         canvas.grow_to(begin + 7.2 * len(words), 24)
         made.append(canvas.svg(f"{name} {words}".strip()))
     return "".join(made)
-
-
-# ---- The steps of an algorithm as one self-contained HTML page.
 
 
 Labels = tuple[str, ...]
