@@ -620,13 +620,13 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 def _breaking(line: str) -> str:
     """Return a line of code as HTML that may break before a method's dot or a longer name's."""
-    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(FOR_TOOLS.sub("", line)))
+    shown = text(FOR_TOOLS.sub("", line)).replace("-&gt;", "<bdi>-&gt;</bdi>")
+    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", shown)
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
     """Return the lines, from 1, that a listing leaves out."""
-    # Those of a function's docstring after the first; or, of a script, the outermost statements
-    # without one of the lines `ran`.
+    # Those of a docstring after the first; of a script, outermost statements without a line `ran`.
     try:
         with SYNTAX:
             body = ast.parse("\n".join(lines)).body
