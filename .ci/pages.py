@@ -60,8 +60,9 @@ function faults(page) {
   for (let k = 1; k < headings.length; k++)
     if (size(headings[k]) >= size(headings[k - 1]))
       faults.push(`a heading as large as the one above it: ${headings[k].textContent}`);
-  for (const math of root.querySelectorAll("math"))
-    if (size(math) < 10) faults.push(`small: ${math.textContent}`);
+  for (const part of root.querySelectorAll("math, math *"))
+    if (size(part) < (part === part.closest("math") ? 10 : 9))
+      faults.push(`small: ${part.textContent}`);
   for (const link of root.querySelectorAll("a[href^='#']"))
     if (link.hash && !page.getElementById(decodeURIComponent(link.hash.slice(1))))
       faults.push(`a link to nothing: ${link.hash}`);
@@ -83,10 +84,13 @@ function faults(page) {
   for (let text; (text = words.nextNode()); ) {
     const e = text.parentElement;
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
-    if (e.closest("svg, math, .sig, .headerlink, script, style")) continue;
+    if (e.closest("svg, math, .headerlink, script, style")) continue;
+    if (e.closest(".sig") && !e.closest(".sig-name, .sig-prename")) continue;
     const code = e.closest("pre"), size = parseFloat(getComputedStyle(e).fontSize);
     if (size < (code ? 8 : 9)) faults.push(`small: ${text.nodeValue.trim()}`);
     if (code && !e.closest(".cell_input, [class*=highlight-]")) continue;
+    const tiny = /[\u1d62-\u1d6a\u2080-\u209c]/.exec(text.nodeValue);
+    if (tiny) faults.push(`small: ${tiny[0]}`);
     const unset = /\\]\\(|``|<!--|\\*\\*$|docs\\/\\w+\\/\\w+\\.md/;
     if (unset.test(text.nodeValue) && !code && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);

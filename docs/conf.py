@@ -101,7 +101,8 @@ class Translator(HTML5Translator):
 
     option = re.compile(r"(?<=\w)[:,=](?=[A-Za-z])")  # as in push=merrill,pull=gather
     date = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-    words_and_spaces = re.compile(
+    words_and_spaces = re.compile(  # an entry, such as ``(0, 1): 2.5,`` or ``3: 1,``, is a word
+        r"[{\[]*\(\d+, \d+\)(?:: [^ ,]+)?,?|[{\[]*\d+: [^ ,]+,?|"
         r"[^ \n]+?\w(?:\((?=[^)])|/(?=[A-Za-z_])|\.(?=[a-z_]{5}))|[^ \n]+| +|\n"
     )
 
@@ -251,6 +252,11 @@ def _explain(app, what, name, member, options, lines):
     """Link to pages that a docstring names by their paths, and give the values of constants."""
     if what == "module" and name.startswith(("lagpu.algebra.", "lagpu.core.")):
         lines[:] = []  # the heading says it
+    owner, _, last = name.rpartition(".")
+    other = f"{owner}.{getattr(member, '__name__', last)}"
+    if what in ("function", "method") and other != name and pydoc.locate(other) is not None:
+        lines[:] = [f"The name of :py:obj:`{other}` in python-graphblas."]
+        return
     places = (name, getattr(member, "__module__", None) or name)
     packages = tuple(".".join(place.split(".")[:2]) for place in places)
     modules = [vars(module) for key, module in sys.modules.items() if key.startswith(packages)]
@@ -258,7 +264,9 @@ def _explain(app, what, name, member, options, lines):
     for constant in dict.fromkeys(re.findall(r"`([A-Z]{4}[A-Z_]*)`", text)):
         value = next((found[constant] for found in modules if constant in found), None)
         if isinstance(value, tuple):
-            rules = "\n".join(f"{k}. {rule}." for k, rule in enumerate(value, 1))
+            numbered = any(rule[0].isdigit() for rule in value)  # by its own text
+            rules = (f"{'-' if numbered else f'{k}.'} {rule}." for k, rule in enumerate(value, 1))
+            rules = "\n".join(rules)
             text += f"\n\n``{constant}``:\n\n{rules}\n"
         elif isinstance(value, dict):
             each = ", ".join(f"{x:g} for {key}" for key, x in value.items())
@@ -340,12 +348,22 @@ SYMBOLS = (
         "A is the matrix of the graph, u the vector multiplied (a search's frontier), m the mask, "
         "w the result; ⊕ adds and ⊗ multiplies as the [semiring](../design/words.md#algebra) says.",
     ),
-    (
-        "operations/",
-        r"(?m)^\| formula \|.*\\langle\\mathbf\{[mM].*\n\| lagpu.*\n\| C API .*\n",
-        "Left of the equals sign, ⟨ ⟩ holds the [mask](../course/03_masks.md).",
-    ),
 )
+
+
+# The signs of an operation's formula, and what they mean.
+SIGNS = {
+    r"\\langle\\mathbf\{[mM]": "⟨ ⟩ on the left holds the [mask](../course/03_masks.md)",
+    "⊕.⊗": "⊕ adds and ⊗ multiplies as the [semiring](../operators.md) says",
+    r"\\oplus": "⊕ is the operator",
+    r"\\otimes": "⊗ is the operator",
+    r"\\bigoplus": "⊕ is the monoid",
+}
+
+
+def _with_signs(table):
+    said = "; ".join(words for sign, words in SIGNS.items() if re.search(sign, table[1]))
+    return f"{table[0]}\n{said[0].upper()}{said[1:]}.\n" if said else table[0]
 
 
 def _put_data(app, page, source):
@@ -354,6 +372,9 @@ def _put_data(app, page, source):
     for folder, before, symbols in SYMBOLS:
         if page.startswith(folder):
             source[0] = re.sub(before, rf"\g<0>\n{symbols}\n", source[0], count=1)
+    if page.startswith("operations/"):
+        table = r"(?m)^\| formula \|(.*)\n\| lagpu.*\n\| C API .*\n"
+        source[0] = re.sub(table, _with_signs, source[0], count=1)
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
     for file in figures.FOLDER.rglob("*.json"):

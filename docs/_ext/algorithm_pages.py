@@ -12,7 +12,6 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 
 import lagpu
 from lagpu import Matrix, Vector, algorithms, catalog, generators
-from lagpu.errors import LagpuError, LimitExceeded
+from lagpu.errors import LagpuError
 from lagpu.host.display import short
 from lagpu.observe.step import drawing
 
@@ -33,8 +32,9 @@ _SHOWN = 12  # entries of a vector in text
 _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
-_STATEMENTS, _PICTURES, _RECORDED = 32, 4, 100
+_STATEMENTS, _PICTURES = 32, 4
 _GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
+_IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
@@ -50,7 +50,13 @@ _GIVEN_TO = {  # arguments that a row of the catalog makes, in words
     "modularity": "with the label v % 5 for vertex v",
     "path_weight": "for a path of least length from 0 to 5",
 }
-_ONE_BY_ONE = ("betweenness_centrality", "betweenness_estimate")
+_SHORT = {  # options with which the steps are of vectors, or not too many to read
+    "betweenness_centrality": {"batch": 1},
+    "betweenness_estimate": {"batch": 1},
+    "pagerank": {"max_iter": 10, "tol": None},
+    "eigenvector_centrality": {"tol": 0.01},
+    "hits": {"tol": 0.01},
+}
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 3}
 _WORD = re.compile(r"[\w.+-]+")
 _PRODUCT = re.compile(r" \w+[._]\w+ ")
@@ -251,11 +257,15 @@ def _by_source(step, left, right):
             for side, at in (("left", first), ("right", second)):
                 if right.startswith(f"{op}(") and side in operands:
                     right = re.sub(at, lambda _, x=operands[side]: _short(x), right)
-            if node.func.attr == "reduce" and left == "s":
+            sums = "reduce_columnwise" if right.endswith("')") else "reduce_rowwise"
+            if node.func.attr == sums and left == "t":
+                left = _target(tree, node) or left
+            elif node.func.attr == "reduce" and left == "s":
                 left = _target(tree, node) or left
                 if isinstance(tree.body[0], ast.Return) and ", " not in ast.unparse(tree)[7:]:
                     whole = step.source.removeprefix("return ")
                     right = re.sub(rf"\({_REDUCED} or [\d.]+\)|{_REDUCED}", right, whole)
+                    right = re.sub(r"^float\((.*?)\)(?= if )", r"\1", right)
             elif node.func.attr == "from_scalar" and re.fullmatch(_NUMBER, right):
                 right = ast.unparse(node.args[0])
         elif isinstance(node, ast.Subscript) and ":" in right:  # D[:, k]
@@ -284,6 +294,9 @@ def _short(node):
 def _target(tree, value=None):
     """Return the name that a statement assigns, if its value is that of a call, or an empty one."""
     (one,) = tree.body
+    if isinstance(one, ast.Assign) and isinstance(one.value, ast.Tuple):  # inside, out = ..., ...
+        pairs = zip(getattr(one.targets[0], "elts", ()), one.value.elts, strict=False)
+        return next((ast.unparse(x) for x, made in pairs if value in ast.walk(made)), "")
     if isinstance(one, ast.Expr) and isinstance(one.value, ast.BinOp):
         return ast.unparse(one.value.left)
     found = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
@@ -312,7 +325,34 @@ def written(step):
         text = text.replace("[I] <<", f"[{indices[1]}] <<")
     text = re.sub(r"([a-z]+) outer\((\w+), (\w+)\)", r'\2.outer(\3, "\1")', text)
     text = re.sub(r"([^ ]+) ([a-z]+_[a-z]+\d*) ([^ ]+)$", r"\2(\1 @ \3)", text)
+    text = re.sub(r"\b(selection|diag)\((\w+)\)", r"\2.\1()", text)
+    text = re.sub(r"(\w+)\((\S+) ([⊗⊕]) (\S+)\)$", _ewise, text)
+    text = re.sub(r"(?<= )(\w+)\(([^(), ]+?)('?)\)$", partial(_called, step), text)
+    text = re.sub(r"(?<= )(\w+)\((\w+'?), ([^() ]+)\)$", partial(_bound, step), text)
     return re.sub(r"(?<=\w)'", ".T", text)
+
+
+def _ewise(found):
+    op, first, sign, second = found.groups()
+    return f'{first}.ewise_{"mult" if sign == "⊗" else "add"}({second}, "{op}")'
+
+
+def _called(step, found):
+    """Return a reduction or an operator of one argument as a program has it."""
+    op, x, transposed = found.groups()
+    of, into = step.matrices.get(x), step.matrices.get(step.output)
+    if op not in dir(lagpu.monoid) or into is not None:
+        return f'{x}{".T" * bool(transposed)}.apply("{op}")'
+    rows = "_columnwise" if transposed else "_rowwise"
+    return f'{x}.reduce{rows * (of is not None and step.output in step.vectors)}("{op}")'
+
+
+def _bound(step, found):
+    """Return an operator with a number as a program has it."""
+    op, x, number = found.groups()
+    if op in dir(lagpu.binary):
+        return f'{x}.apply("{op}", right={number})'
+    return f'{x}.select("{op}", {number})' if op in dir(lagpu.indexunary) else found[0]
 
 
 def relevant(steps):
@@ -332,6 +372,19 @@ def relevant(steps):
         })
         for k, step in enumerate(kept, 1)
     ]  # fmt: skip
+
+
+def ended(row, steps, result):
+    """Return the steps, the last one with what the algorithm returns."""
+    *before, last = steps
+    text = f"{last.source or last.formula}\n# {row.name} returns {_unbroken(result)}"
+    return [*before, replace(last, source=text)]
+
+
+def _unbroken(text):
+    """Return a text of entries in which no line ends within a pair, or between key and value."""
+    text = re.sub(r"(?<=\(\d,) (?=\d\))", "\u00a0", text).replace("e-0", "e\u20110")
+    return re.sub(r"(?<=[\d)]:) (?=\S)", "\u00a0", text)
 
 
 _PROPER = ("BFS", "SSSP", "PageRank", "HITS", "Bellman-Ford", "Floyd-Warshall", "Katz", "Louvain")
@@ -424,23 +477,23 @@ def code_of(row, steps):
         helpers = sum(weight(*x, seen) for x in inside if x[0] not in seen)
         return counted.get(name, 0) + public + helpers
 
-    shown, left, codes = [_without_docstring(public)], calls(public), {row.name: public}
+    shown, left, codes = {public: _without_docstring(public)}, calls(public), {row.name: public}
     while left := {name: code for name, code in left.items() if name not in codes}:
         name = max(left, key=lambda name: weight(name, left[name]))
         code = codes[name] = left[name]
         text = _without_docstring(code)
-        lines = sum(map(len, map(str.splitlines, [*shown, text])))
+        lines = sum(map(len, map(str.splitlines, [*shown.values(), text])))
         much = weight(name, code) >= min(_FEW, sum(counted.values()) / 20)
         if lines <= (_LINES if much else _FEWER):
-            shown.append(text)
+            shown[code] = text
             left |= calls(code)
     used = {name for code in codes.values() for name in _names(code)}
     called = {getattr(getattr(around, name, None), "__name__", name) for name in used}
-    text = "\n\n".join(shown)
+    text = "\n\n".join(shown.values())
     numbers = re.findall(r"^_?[A-Z][A-Z_]* = \d.*\n", inspect.getsource(around), re.M)
     numbers = [line for line in numbers if re.search(rf"\b{line.split()[0]}\b", text)]
     text = "".join([*numbers, *"\n" * bool(numbers), text])
-    return text, called & {*algorithms.__all__}, set(codes.values())
+    return text, called & {*algorithms.__all__}, set(shown)
 
 
 def _names(code):
@@ -469,13 +522,12 @@ def markdown(row, folder, measured):
     function = getattr(algorithms, row.name)
     summary, said = sections(function)
     A, whole = small(kind_of(row)), row
-    if row.name in _ONE_BY_ONE:  # steps of vectors, which are easier to read than of matrices
-        row = replace(row, options={**row.options, "batch": 1})
+    row = replace(row, options={**row.options, **_SHORT.get(row.name, {})})
     if row.name in _GIVEN_TO:
         row = replace(row, given=())
     call = prepared(row, A)
     result = call()
-    with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as recorded:
+    with lagpu.steps() as recorded:
         call()
     steps = relevant(recorded)
     code, called, shown = code_of(row, steps)
@@ -485,20 +537,22 @@ def markdown(row, folder, measured):
         f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
         *_formulas(row, steps, shown),
         *_code(row, code, called),
-        *_pictures(row, A, steps, shown, folder, shows(result), whole=len(recorded) < _RECORDED),
+        *_pictures(row, A, steps, shown, folder, shows(result)),
         *_cost(whole, said),
         *_speed(row, measured),
         *_exercises(row, steps, shown, result, shows),
         *_others(row),
     ]
     if steps:
-        runs, names = {(): steps}, {}
+        runs, names = {(): ended(row, steps, shows(result))}, {}
         if "source" in row.given:
-            names = {"source": tuple(map(str, range(A.nrows)))}
-            found = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
-            runs = {(source,): relevant(found[source]) for source in names["source"]}
-        weights = {"weights": _weights(row, A)} if _weights(row, A) else {}
-        given = {_said(row, x): _FACTS[x] for x in row.given if x not in (*names, *_GIVEN)}
+            names, runs = {"source": tuple(map(str, range(A.nrows)))}, {}
+            for source in range(A.nrows):
+                with lagpu.steps() as recorded:
+                    result = run(row, A, source=source)
+                runs[str(source),] = ended(row, relevant(recorded), shows(result))
+        weights = {"weights": _unbroken(_weights(row, A))} if _weights(row, A) else {}
+        given = {_IN_SHORT.get(x) or _said(row, x): _FACTS[x] for x in row.given if x not in names}
         facts = {**given, **row.options, **weights}
         page = drawing.page_of_runs(runs, title(row.name), facts, names=names)
         back = rf'<h1><a href="{row.name}.html">\1</a></h1>'
@@ -527,13 +581,6 @@ def _formulas(row, steps, shown):
     codes = {step.code for step in loops}
     its_own = [step for step in steps if step.code is code or step.code in shown - codes]
     others = {*algorithms.__all__} - {row.name}
-    if steps and not any(
-        step.level >= 0
-        or (step in its_own and not step.formula.startswith("s <<"))
-        or (_PRODUCT.search(step.formula) and step.code and step.code.co_name not in others)
-        for step in loops
-    ):
-        return
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
     seen, listed, owners, places, new = set(), [], [], [], None
@@ -562,6 +609,11 @@ def _formulas(row, steps, shown):
         listed.insert(k, text)
         owners.insert(k, code.co_qualname.split(".")[0])
         places.insert(k, (code, line))
+    for code in () if many else codes:
+        if result := _returned_sum(code, steps):
+            k = max(k for k, (one, _) in enumerate(places, 1) if one is code)
+            listed.insert(k, f"result = {result}")
+            owners.insert(k, code.co_qualname.split(".")[0])
     views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
     for name, view in reversed(views):  # the values of a diagonal are computed before
         used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
@@ -603,6 +655,17 @@ def _of_scalars(code, steps):
                 yield code, line, f"{found[1]} {found[2] or ''}= {found[3].strip('()')}"
 
 
+def _returned_sum(code, steps):
+    """Return what a function computes from numbers in its last line, which is no step, or None."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    *others, last = [node for node in ast.walk(tree) if isinstance(node, ast.Return)] or [tree]
+    line = getattr(last, "lineno", 0) + code.co_firstlineno - 1
+    if others or any(step.code is code and step.line == line for step in steps):
+        return None
+    found = re.fullmatch(r"return float\((.*)\)", ast.unparse(last))
+    return found and found[1]
+
+
 def _unnamed(text, codes):
     """Yield that the code has no name for some results in a text."""
     source = "".join(map(inspect.getsource, codes))
@@ -615,6 +678,7 @@ def _unnamed(text, codes):
 _COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "equal to", "ne": "other than"}
 _SIGNS = (  # of a formula, and what they mean
     (r"[⟨¬]s\(", "`s(v)` is where v has entries"),
+    (r"⟨¬?(?!s\()\w", "`⟨v⟩` is where v is not zero"),
     (r", r⟩", "`r` clears the rest"),
     (r"= selection", "`selection(v)` has an entry (v[j], j) for each entry j of v"),
     (r" (\w+)\.(\w+) ", "the [semiring](../operators.md) `{0}.{1}` multiplies by {1} and "
@@ -641,8 +705,8 @@ _SIGNS = (  # of a formula, and what they mean
     (r"offdiag\(", "`offdiag` leaves out the diagonal"),
     (r"\bone\(", "`one(x)` is x with 1 for each entry"),
     (r"\bdiag\(", "`diag(v)` has v on the diagonal"),
-    (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument make a number "
-     "of a vector, and of a matrix a number for each row"),
+    (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument reduce all "
+     "its values to a number, or each row if the result is a vector"),
     (r" outer\(", "`op outer(x, y)` has op(x[i], y[j]) at (i, j)"),
     (r"\[:, ", "`D[:, k]` is column k"),
     (r"(?:^|\n)result = ", "`result` is what the function returns"),
@@ -724,7 +788,7 @@ def _of_vertices(step, A, others=True):
     return others if written is None else written.size == A.nrows
 
 
-def _pictures(row, A, steps, shown, folder, result, whole):
+def _pictures(row, A, steps, shown, folder, result):
     """Yield some steps with their pictures, which are written to `folder`."""
     yield "## Steps\n"
     arguments = ", ".join(
@@ -760,7 +824,8 @@ def _pictures(row, A, steps, shown, folder, result, whole):
         level = f", level {step.level}" if step.level >= 0 else ""
         drawn = html.unescape(re.search('aria-label="(.*?)"', made)[1])
         yield f":::{{figure}} {file.name}\n:alt: {_cells(step, made)}{drawn}\n"
-        yield f"Step {step.number}{level}: `{written(step)}`{_turned(step, A)}\n:::"
+        turned = _turned(step, A).replace(";", ",")
+        yield f"Step {step.number}{level}{turned}: `{written(step)}`\n:::"
     yield "::::\n"
     if pictures:
         cells = any(_cells(*one) for one in pictures)
@@ -774,9 +839,8 @@ def _pictures(row, A, steps, shown, folder, result, whole):
     yield f"The result: `{result}`.\n"
     yield f"In general: {_returned(row)}\n"
     if len(steps):
-        which = "all" if whole else "the first"
         source = " Each vertex can be the source." if "source" in row.given else ""
-        many = f"{which} {len(steps)} statements" if len(steps) > 1 else "the statement"
+        many = f"all {len(steps)} statements" if len(steps) > 1 else "the statement"
         link = f'<a href="{row.name}-steps.html">Step through {many}.</a>'
         yield f"{link}{source}\n"
 
@@ -799,8 +863,9 @@ def _cells(step, drawn):
 def _last_loop(row):
     """Return how the loop of an algorithm runs on a GPU; an empty string without a loop."""
     A = small(kind_of(row)).to("sim")
+    call = prepared(row, A)
     A.backend.last_loop = ""
-    run(row, A)
+    call()
     return A.backend.last_loop
 
 
@@ -811,7 +876,8 @@ def _cost(row, said):
     if row.name in _AS:
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
-        yield f"How its loop runs on `sim`, on the small graph: *{how}*.\n"
+        how, _, why = how.removesuffix(": only one source").partition(": ")  # of the last batch
+        yield f"How its loop runs on `sim`, on the small graph: *{how}*{f' ({why})' * bool(why)}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
@@ -921,7 +987,7 @@ def _changed(row, before, shows):
 
 
 def _solution(text):
-    shown = text.replace("&", "&amp;").replace("<", "&lt;")
+    shown = _unbroken(text).replace("&", "&amp;").replace("<", "&lt;")
     return f"<details><summary>Solution</summary><p>{shown}</p></details>\n"
 
 

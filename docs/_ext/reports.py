@@ -118,11 +118,11 @@ def markdown(number, folder=FOLDER):
     counted = Counter(x for *_, notes in found for x in dict.fromkeys(itertools.chain(*notes)))
     tables = sum(bool(measured) for _, measured, _ in found)
     # What the heading of a column means.
-    of_column = re.compile(r"(?:[GM]TEPS|ms|%|speed-up|energy|EDP)[^:]*: ")
+    of_column = re.compile(r"(?:\* all graphs|[GM]TEPS|ms|%|speed-up|energy|EDP)[^:]*: ")
     of_all = [x for x, k in counted.items() if k > 1 and (k == tables or of_column.match(x))]
     if of_paper:
         yield f"{_COLUMNS} Notes on several tables:\n" if of_all else f"{_COLUMNS}\n"
-        yield from (f"- {_plain(line)}" for line in of_all)
+        yield from (f"- {_plain(line.replace('* all graphs', '*'))}" for line in of_all)
         yield ""
     for experiment, measured, notes in found:
         command = f"`lagpu paper {number} --{experiment.part}`"

@@ -457,7 +457,7 @@ class Monoid(_Algebra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Semiring(_Algebra):
-    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``."""
+    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕_i u[i] ⊗ A[i, j]``."""
 
     monoid: Monoid
     multiply: BinaryOp
@@ -486,7 +486,7 @@ class Semiring(_Algebra):
     def described(self) -> list[str]:
         """Return the paragraphs of this semiring's docstring."""
         return [
-            f"{self!r}: w[j] = ⊕ᵢ u[i] ⊗ A[i, j], the sum over all i of products.",
+            f"{self!r}: w[j] = ⊕_i u[i] ⊗ A[i, j], the sum over all i of products.",
             f"⊗ is {self.multiply!r}: x ⊗ y = {self.multiply.formula}.",
             f"⊕ is {self.monoid!r}: x ⊕ y = {self.monoid.op.formula}.",
             f"Operands -> result: {self._types_shown()}.",

@@ -38,7 +38,7 @@ _BY_NAME = cast(Semiring, _ByName())
 
 
 class SemiringTable(Table[Semiring]):
-    """``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``: a monoid and a multiplication."""
+    """``w[j] = ⊕_i u[i] ⊗ A[i, j]``: a monoid and a multiplication."""
 
     kind, row = "semiring", Semiring
 

@@ -368,11 +368,11 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     length, ends = -1, (here, here)
     for turn in itertools.count():
         levels = bfs_levels(ways[turn % 2], here)
-        depth = levels.reduce("max").new().value
-        if depth <= length:
+        farthest = levels.reduce("max").new().value
+        if farthest <= length:
             break
         there = _first(levels, "max")
-        length, ends = depth, (here, there) if turn % 2 == 0 else (there, here)
+        length, ends = farthest, (here, there) if turn % 2 == 0 else (there, here)
         here = there
     return (length, *ends)
 

@@ -516,7 +516,7 @@ def triangle_count(A: Matrix) -> int:
     Returns
     -------
     int
-        0 or more.
+        Each triangle counts once.
 
     Raises
     ------

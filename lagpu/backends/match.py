@@ -145,7 +145,8 @@ _COMPUTED = ops.Rejection("assign_scalar assigns a scalar, or what the counter c
 def _match_search(statements: ops.Statements, frontier: Any) -> SearchBody | ops.Rejection:
     at = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(at) != 1:
-        return ops.Rejection(f"{len(at)} products in the body; a search has one")
+        found = f"{len(at)} products in the body" if at else "no product with a stored matrix"
+        return ops.Rejection(f"{found}; a search has one")
     (k,) = at
     out, desc, operation, _ = statements[k]
     assert isinstance(operation, ops.Multiply)

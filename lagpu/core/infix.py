@@ -405,7 +405,7 @@ class MatrixOperand(NoTruth):
         self: Any, u: Any, op: Semiring | str = _PLUS_TIMES, *,
         kernel: str | None = None, policy: str | None = None,
     ) -> Call:  # fmt: skip
-        """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
+        """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕_j A[i, j] ⊗ u[j]``.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class MatrixOperand(NoTruth):
         )
 
     def mxm(self: Any, B: Any, op: Semiring | str = _PLUS_TIMES) -> Call:
-        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.
+        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕_k A[i, k] ⊗ B[k, j]``.
 
         Parameters
         ----------
@@ -586,18 +586,18 @@ class Arithmetic(NoTruth):
     __slots__ = ()
 
     def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
-        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
+        """Combine on the union: ``w = u ⊕ v``, ``C = A ⊕ B``. An entry of one side alone stays.
 
         With a matrix, the entries of a vector on the right are repeated in each row.
         """
         return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
 
     def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
-        """Combine on the intersection, ``w = u ⊗ v``."""
+        """Combine on the intersection: ``w = u ⊗ v``, ``C = A ⊗ B``."""
         return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
+        """Combine on the union: ``w = u ⊕ v``, ``C = A ⊕ B``, with defaults for missing entries."""
         given = left_default, right_default
         return _ewise(_getframe(1), "ewise_union", self, other, op, " ⊕ ", given)
 

@@ -537,11 +537,11 @@ class Matrix(Collection, MatrixOperand):
         return Call(Assign(self.data, None, transposed), (self,), self.dtype, shape, (shown,))
 
     def reduce_rowwise(self, op: Any = "plus") -> Call:
-        """Return the sum of each row, ``w[i] = ⊕ⱼ A[i, j]``; no entry for an empty row."""
+        """Return the sum of each row, ``w[i] = ⊕_j A[i, j]``; no entry for an empty row."""
         return self._reduce_vector(op, self.nrows, False)
 
     def reduce_columnwise(self, op: Any = "plus") -> Call:
-        """Return the sum of each column, ``w[j] = ⊕ᵢ A[i, j]``; no entry for an empty column."""
+        """Return the sum of each column, ``w[j] = ⊕_i A[i, j]``; no entry for an empty column."""
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
@@ -557,7 +557,7 @@ class Matrix(Collection, MatrixOperand):
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector of `dtype`; `k` > 0 lies above the main one.
 
-        One beyond the corners has size 0.
+        A diagonal beyond the corners has size 0.
         """
         k = arguments.integer(k, "diag: diagonal")
         size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)

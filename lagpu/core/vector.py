@@ -332,7 +332,7 @@ class Vector(Collection):
         self, A: Any, op: Semiring | str = semiring.plus_times,
         *, kernel: str | None = None, policy: str | None = None,
     ) -> Call:  # fmt: skip
-        """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
+        """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = ⊕_i u[i] ⊗ A[i, j]``.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class Vector(Collection):
         return vector_product(object_of(A), self, algebra, True, _getframe(1), kernel, policy)
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
-        """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
+        """Return the inner product, ``s = ⊕_i u[i] ⊗ v[i]``; empty if no index is in both."""
         v = require_vector("inner", self, other)
         return inner_product(self, v, semiring.lookup(op), _getframe(1))
 

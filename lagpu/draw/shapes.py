@@ -13,16 +13,17 @@ from lagpu.host.display import short
 
 
 def fitting(value: Any) -> str:
-    """Return a value for a cell: 1 and 0 for BOOL, a float of two digits if it is longer."""
+    """Return a value for a cell: 1 and 0 for BOOL, a float of few digits if it is longer."""
     number = value.item() if hasattr(value, "item") else value
-    if isinstance(number, float):
+    if not np.isfinite(number):
+        return short(number)
+    word = f"{number:.0f}" if abs(number) < 1_000_000 else f"{number:.1e}"
+    if isinstance(number, float) and abs(number) < 100:
         words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
-        words.append(words[-1].replace("0.", ".", abs(number) < 1))
-        fits = (word for word in words if len(word.lstrip("-")) <= 4)
-        return next(fits, words[-1]) if np.isfinite(number) else short(number)
-    if abs(number) < 1_000_000:
-        return str(int(number))
-    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
+        words += [word.replace("0.", ".") for word in (words[-1], f"{number:.1g}")]
+        fits = (word for word in words if len(word.lstrip("-").removeprefix(".")) <= 4)
+        word = next(fits, f"{number:.0e}")
+    return word.replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
 
 
 class Cells:
@@ -74,7 +75,7 @@ class Cells:
         for place, (kind, text) in self.cells.items():
             if text:
                 wide = len(text) - (text.count(".") + text.count("-")) / 2  # of digits
-                canvas.words(self.at(*place), text, min(size, 1.5 * room / wide), kind.ink)
+                canvas.words(self.at(*place), text, min(size, 1.4 * room / wide), kind.ink)
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:

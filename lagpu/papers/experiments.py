@@ -181,7 +181,8 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
     runs, roots = (min(x) for x in zip(*((len(_runs(r)), r["roots"]) for r in used), strict=True))
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
     if runs > 1:
-        by += f", which differ by up to {max(map(spread_of, used)):.2f}x"
+        spread = max(map(spread_of, used))
+        by += f", which differ by {f'up to {spread:.2f}x' if spread > 1.005 else 'less than 1 %'}"
     return f"{word}: {text} The paper: {claim['paper']}. Measured in {by}."
 
 

@@ -22,7 +22,7 @@ def test_help_is_of_the_operator():
     assert "FP32 -> FP32" in helped(binary.plus)
     text = helped(semiring.any_pair)
     assert "⊗ is binary.pair: x ⊗ y = 1, whatever x and y are." in text
-    assert "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]" in text
+    assert "w[j] = ⊕_i u[i] ⊗ A[i, j]" in text
     assert "Write w << semiring.any_pair(u @ A)" in text
     text = helped(monoid.min)
     assert "Identity: BOOL: True, INT32: 2147483647" in text

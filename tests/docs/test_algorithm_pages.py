@@ -166,6 +166,21 @@ def test_exercises_have_an_answer_and_a_graph_is_that_of_its_products(tmp_path):
     )
 
 
+def test_a_step_page_is_whole_and_names_what_its_code_names(tmp_path):
+    page = page_of("harmonic_centrality", tmp_path)
+    assert "Step through all 75 statements." in page
+    steps = (tmp_path / "harmonic_centrality-steps.html").read_text("utf-8")
+    assert "\n# harmonic_centrality returns {0:\u00a01, 1:\u00a03.833, " in steps
+    assert "back: 7 x 7" not in steps  # of the caller, whose code is not beside the step
+    page_of("is_bipartite", tmp_path)
+    steps = (tmp_path / "is_bipartite-steps.html").read_text("utf-8")
+    assert ">of bipartite_sides</text>" in steps
+    assert "\u2026" not in steps
+    page_of("contraction", tmp_path)
+    steps = (tmp_path / "contraction-steps.html").read_text("utf-8")
+    assert ">P</text>" in steps  # the matrix that a statement reads is drawn
+
+
 def test_the_table_has_the_semirings_of_the_loops():
     for topic, (_, said) in pages.TOPICS.items():
         names = {row.name for row in catalog.ALGORITHMS if row.topic == topic}
@@ -186,7 +201,7 @@ def test_the_table_has_the_semirings_of_the_loops():
 
 def test_a_graph_that_is_drawn_reversed_is_said_to_be(tmp_path):
     page = page_of("harmonic_centrality", tmp_path)
-    assert page.count("`; `A` is the reversed graph\n:::") == page.count("\nStep ")
+    assert page.count(", `A` is the reversed graph: `") == page.count("\nStep ")
     assert re.search(r"Before step .*}`; `A` is the reversed graph\. What does", page)
     assert "reversed graph" not in page_of("bfs_levels", tmp_path)
     assert "reversed graph" not in page_of("betweenness_centrality", tmp_path)
@@ -229,11 +244,22 @@ def test_every_algorithm_has_its_speed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [("hits", "generated loop: "), ("sssp", "relaxation: "), ("k_core", "")]
+    ("name", "how"),
+    [("hits", "generated loop* ("), ("sssp", "relaxation* ("), ("k_core", "")],
 )
 def test_a_page_says_how_its_loop_runs(tmp_path, name, how):
     assert f"How its loop runs on `sim`, on the small graph: *{how}" in page_of(name, tmp_path)
-    assert "`last_loop`" not in page_of("triangle_count", tmp_path)
+    for no_loop in ("triangle_count", "path_weight"):
+        assert "How its loop runs" not in page_of(no_loop, tmp_path)
+
+
+def test_a_caption_has_the_statement_as_a_program_has_it(tmp_path):
+    page = page_of("path_weight", tmp_path)
+    assert '`lengths << A.ewise_mult(taken, "first")`' in page
+    assert "# path_weight returns 7</p>" in (tmp_path / "path_weight-steps.html").read_text("utf-8")
+    assert '`s << degree.reduce("max")`' in page_of("triangle_count", tmp_path)
+    assert '`truss(C.S, replace=True) << A.select("offdiag", 0)`' in page_of("k_truss", tmp_path)
+    assert "`P << place.selection()`" in page_of("contraction", tmp_path)
 
 
 def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
@@ -242,7 +268,8 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert "def _sums(" in page
     assert "vertices, 3 sampled sources, `seed=1`, " in page
     assert "def _reach_all(" in page_of("eccentricity", tmp_path)
-    assert "## Formula" not in page_of("modularity", tmp_path)
+    page = page_of("modularity", tmp_path)
+    assert "\nresult = within / total - resolution * expected / total / total\n" in page
     page = page_of("minimum_spanning_forest", tmp_path)
     assert "\nL = selection(least)\ngrand = roots min.first P\ndeep = ne(grand" in page
     assert "    R, C, S = begin.selection(nrows=n)" in page
@@ -287,7 +314,7 @@ def test_the_exercises_of_bfs_levels_are_right(tmp_path):
     edges = list(zip(*(part.tolist() for part in pages.small("pattern").to_coo()[:2]), strict=True))
     i, j = map(int, re.search(r"the edge from (\d) to (\d)", page).groups())
     before, after = (
-        {int(v): int(d) for v, d in re.findall(r"(\d): (\d)", words)}
+        {int(v): int(d) for v, d in re.findall(r"(\d):\s(\d)", words)}
         for words in re.search(r"Before: (\{.*?\})\. Then: (\{.*?\})\.", page).groups()
     )
     assert before == levels(edges, 0)
@@ -328,11 +355,11 @@ def test_docstrings_as_markdown():
 def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     """Names without a statement, parts of a result, arguments that are made for it, marks."""
     page = page_of("betweenness_centrality", tmp_path)
-    assert "From the code or its arguments: `here` and `above`." in page
+    assert "From the code or its arguments: `here` and `above`.\n" in page
     assert "plus_first(share @ A.T)`" in page
     page = page_of("floyd_warshall", tmp_path)
     assert "From the code or its arguments: `k`." in page
-    assert "`T` has no name in the code.\n\n`(2)` is a second result." in page
+    assert "no name in the code" not in page  # not listed: another statement has used it
     assert all(
         "entries of row (2)" not in file.read_text("utf-8") for file in tmp_path.glob("f*-2*.svg")
     )

@@ -35,12 +35,12 @@ def test_ratios():
     assert says("Ratio", ROWS, of="bu", to="td", least=2.0, paper="twice") == (
         "Not held: bu over td on 2 graphs: 0.75x to 3.00x, geometric mean 1.50x (uncertainty: "
         "1.44x to 1.56x); the claim is 2x or more. The paper: twice. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Ratio", ROWS, of="bu", to="td", least=1.0, kind="star") == (
         "Not held: bu over td on 1 star graph: 0.75x (uncertainty: 0.72x to 0.78x); "
         "the claim is 1x or more. The paper: -. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     best = says("Ratio", ROWS, of=BEST, to="lagpu", least=1.0)
     assert best.startswith("Not held: The best variant over lagpu on 2 graphs: 0.06x to 4.00x")
@@ -106,7 +106,7 @@ def test_a_claim_of_another_machine_is_undecided():
 def test_the_spread_and_the_roots_are_those_of_the_rows_compared():
     rows = [*ROWS, row("a", "library", 1.0, of_paper=False, roots=3, runs=[0.5, 1.5])]
     assert says("Ratio", rows, of="bu", to="td", least=2.0).endswith(
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Ratio", rows, of=BEST, to="library", least=2.0).endswith(
         "Measured in 2 runs of 3 roots, which differ by up to 3.00x."
@@ -142,7 +142,7 @@ def test_the_best():
     assert best_of(ROWS[2:3]) is None
     assert says("BestOf", ROWS, kind="", expected=("td", "xx"), paper="td") == (
         "Undecided: Best on 2 graphs: bu on 1, td on 1. The paper: td. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("BestOf", ROWS, kind="regular", expected=("td",)).startswith("Not held: ")
     assert says("BestOf", ROWS, kind="star", expected=("td", "bu")).startswith("Held: ")
@@ -159,13 +159,13 @@ def test_the_best_of_equals():
 def test_values():
     assert says("Peak", ROWS, of="bu", least=5.0, paper="more than 5") == (
         "Held: bu reaches 6 GTEPS, on a; the claim is 5 or more. The paper: more than 5. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Peak", ROWS, of="bu", least=7.0).startswith("Not held: ")
     assert says("Peak", ROWS, of="bu", least=6.1).startswith("Undecided: ")
     assert says("Values", ROWS, of="bu", most=7.0, paper="seven at most") == (
         "Held: bu, GTEPS: b 3, a 6; the claim is 7 or less. The paper: seven at most. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert "a 6" not in says("Values", ROWS, of="bu", most=7.0, kind="star")
     for most, word in ((7, "Held"), (6.05, "Undecided"), (4, "Not held")):
@@ -176,7 +176,7 @@ def test_choices():
     chosen = {"of": ["td", "bu"]}
     assert says("Choice", ROWS, **chosen, paper="either") == (
         "Held: Best on a: bu, 3.00x over td; b: td, 1.33x over bu. The paper: either. "
-        "Measured in 2 runs of 50 roots, which differ by up to 1.00x."
+        "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
         "Undecided: Best on a: bu, 3.00x over td; b: no difference seen, 1.33x over bu."

@@ -63,13 +63,6 @@ class State:
         """Return {index: value} of the entries."""
         return dict(zip(self.indices.tolist(), self.values.tolist(), strict=True))
 
-    def to_dense(self, missing_value: Any) -> Array:
-        """Return all values, (size,), with `missing_value` where there is no entry."""
-        kind = np.result_type(self.values.dtype, np.min_scalar_type(missing_value))
-        dense = np.full(self.size, missing_value, kind)
-        dense[self.indices] = self.values
-        return dense
-
     def same_as(self, other: State) -> bool:
         """Return True if both have the same entries with the same values; NaN equals NaN."""
         mine, its = ((x.indices.tobytes(), x.values.tobytes()) for x in (self, other))
@@ -155,16 +148,12 @@ class Step:
         return "\n".join(_lines(self))
 
     def _repr_html_(self) -> str:
-        sizes = [state.size for state in self.vectors.values()]
-        sizes += [n for A in self.matrices.values() for n in A.shape]
-        if max(sizes, default=0) > LARGEST:
+        sizes = [x.size for x in self.vectors.values()], *(x.shape for x in self.matrices.values())
+        if max((n for some in sizes for n in some), default=0) > LARGEST:
             return f"<pre>{text(repr(self))}</pre>"
         where = f"step {self.number}, {self.where}"
         head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
         return f"<div style='background:#fff;color:{look.INK}'>{head}{draw(self)}</div>"
-
-
-# ------------------------------------------------------------------------------- as text
 
 
 def _lines(step: Step) -> Iterator[str]:
@@ -203,16 +192,12 @@ def _shown(value: Any) -> str:
     return str(int(value) if isinstance(value, bool) else value)
 
 
-# ------------------------------------------------------------------------- as a drawing
-
-
 class Layout:
     """The places of all objects, the same for all steps of a page so that nothing moves.
 
-    `matrix` is drawn in steps without a product, `transposed` or not, in a place of the largest
-    shape, `nrows` x `ncols`, of the matrices that are drawn there; there may be room for a factor
-    `beside` it on the left, and `above`. Below it are the vectors, `names` from top to bottom,
-    `scalars`, `matrices` if there are several, and `written` rows of a matrix that is written.
+    `matrix`, `transposed` or not, is drawn in steps that read no other, in a place of at most
+    `nrows` x `ncols`, with room for a factor `beside` or `above` it. Below are the vectors `names`,
+    `lines` of scalars and of matrices if `several`, and `written` rows of a matrix that is written.
     """
 
     def __init__(self, steps: Iterable[Step]) -> None:
@@ -221,9 +206,8 @@ class Layout:
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
         self.matrix = products[0].matrix if products else next(iter(matrices), None)
         self.transposed = bool(products) and products[0].transposed
-        drawn = [(s, self.matrix or "", self.transposed) for s in steps]
-        drawn += [(s, s.product.matrix, s.product.transposed) for s in steps if s.product]
-        shapes = [_drawn_shape(s.matrices.get(name), turned) for s, name, turned in drawn]
+        drawn = ((s.matrices.get(name), turned) for s in steps for name, turned in [self.drawn(s)])
+        shapes = [_drawn_shape(*one) for one in drawn]
         outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
         written = [A.shape for A in outputs if A is not None]
         self.nrows = max((nrows for nrows, _ in shapes), default=0)
@@ -232,8 +216,34 @@ class Layout:
         self.beside = any(p.vector_left for p in products)
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
-        self.scalars = tuple(dict.fromkeys(name for s in steps for name in s.scalars))
-        self.matrices = matrices if len(matrices) > 1 else ()
+        self.several = len(matrices) > 1
+        self.lines = max((len(self.listed(s)) for s in steps), default=0)
+
+    def drawn(self, step: Step) -> tuple[str, bool]:
+        """Return the name of the matrix that is drawn, and whether it is transposed."""
+        if step.product is not None:
+            return step.product.matrix, step.product.transposed
+        read = step.formula.partition(" << ")[2] if step.output != self.matrix else ""
+        others = [name for name in step.matrices if name != step.output]
+        name = next((name for name in others if _has(read, name)), self.matrix or "")
+        name = name if name in step.matrices else next(iter(others), "")
+        return name, self.transposed and name == self.matrix
+
+    def listed(self, step: Step) -> dict[str, str]:
+        """Return scalars in words, and of `several` matrices those that the step's code names."""
+        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
+        of = step.code
+        own = (*of.co_varnames, *of.co_cellvars, *of.co_freevars) if of else ()
+        own = of.co_names if of and of.co_name == "<module>" else own  # others' have ``.S``, too
+        named = " ".join([*own, step.formula])
+        for name, A in step.matrices.items():
+            if self.several and _has(named, name):
+                words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
+        return words
+
+
+def _has(words: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) is not None
 
 
 def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
@@ -281,13 +291,9 @@ class _Drawing:
             else:  # it comes later; its place is not an unexplained gap
                 self._name(name, y + c / 2, look.GREY)
             y += c + 8
-        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
-        for name, A in step.matrices.items():
-            words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
-        for name in (*layout.scalars, *(f"{name}:" for name in layout.matrices)):
-            if name in words:
-                self._label(name.rstrip(":"), f"{name} {words[name]}", y + 9)
-            y += 22
+        for k, (name, words) in enumerate(layout.listed(step).items()):
+            self._label(name.rstrip(":"), f"{name} {words}", y + 9 + 22 * k)
+        y += 22 * layout.lines
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
@@ -303,9 +309,14 @@ class _Drawing:
         self.canvas.words((2, y), arrow + shows, 15, ink, "left")
 
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
-        """Write the name of an object on the left, shortened if it is long."""
-        short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._label(name, short, y, ink)
+        """Write the name of an object on the left, in two lines or shortened if it is long."""
+        first, of, caller = name.partition(" of ")
+        if len(name) <= 19 or not of or self.c < 20:
+            self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
+            return
+        self._label(name, first, y - 8, ink)
+        size = min(12.0, 1.6 * (self.left - 8) / (len(caller) + 3))
+        self.canvas.words((2, y + 8), f"of {caller}", size, ink, "left")
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -321,15 +332,12 @@ class _Drawing:
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
         step, p = self.step, self.step.product
-        name = p.matrix if p is not None else self.layout.matrix
-        transposed = p.transposed if p is not None else self.layout.transposed
-        if p is None and name not in step.matrices:
-            name, transposed = next((x for x in step.matrices if x != step.output), None), False
-        A = step.matrices.get(name) if name is not None else None
+        name, transposed = self.layout.drawn(step)
+        A = step.matrices.get(name)
         shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
         grid = self._cells("matrix", *shape, self.left, self.top)
         self._numbers(grid, self.top - 13 if p is None or p.vector_left else 9)
-        if A is None or name is None:
+        if A is None:
             return
         if name == step.output:
             self._written(self.top)
@@ -390,9 +398,6 @@ class _Drawing:
 def _changed(before: State, after: State) -> list[int]:
     old, new = before.to_dict(), after.to_dict()
     return [j for j in range(after.size) if old.get(j) != new.get(j) or (j in old) != (j in new)]
-
-
-# --------------------------------------------------------------------------- as a graph
 
 
 class GraphDrawing:
@@ -494,22 +499,15 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((26, 12), kind.label, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
         made.append(canvas.svg(kind.label))
-    if drawn is None or f'fill="{look.GREY}">' in drawn:
-        canvas = SvgCanvas()
-        canvas.words((2, 12), "name", 14, look.GREY, "left")
-        canvas.words((46, 12), "not in use now", 14, align="left")
-        canvas.grow_to(160, 24)
-        made.append(canvas.svg("grey name: not in use now"))
-    if drawn is None:
-        canvas = SvgCanvas()
-        unnamed = "s, t, T: no name in the code; (2), (old): another object of that name"
-        canvas.words((2, 12), unnamed, 14, align="left")
-        canvas.grow_to(7.2 * len(unnamed), 24)
-        made.append(canvas.svg(unnamed))
+    rest = ("", "s, t, T: no name in the code"), ("", "(2), (old): another object of that name")
+    grey = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
+    for name, words in (*grey, *(rest if drawn is None else ())):
+        canvas, begin = SvgCanvas(), 46 if name else 2
+        canvas.words((2, 12), name, 14, look.GREY, "left")
+        canvas.words((begin, 12), words, 14, align="left")
+        canvas.grow_to(begin + 7.2 * len(words), 24)
+        made.append(canvas.svg(f"{name} {words}".strip()))
     return "".join(made)
-
-
-# ---- The steps of an algorithm as one self-contained HTML page.
 
 
 Labels = tuple[str, ...]
@@ -543,10 +541,9 @@ def page_of_runs(
     small = {labels: list(steps) for labels, steps in runs.items()}
     every = [step for steps in small.values() for step in steps]
     for step in every:
-        sizes = {name: state.size for name, state in step.vectors.items()}
-        sizes |= {name: max(A.shape) for name, A in step.matrices.items()}
-        for name, size in sizes.items():
-            require_size(size, name, what)
+        drawn: dict[str, Any] = {**step.vectors, **step.matrices}
+        for name, x in drawn.items():
+            require_size(x.size if isinstance(x, State) else max(x.shape), name, what)
     if (most := max(map(len, small.values()))) > MOST:
         raise LimitExceeded(
             f"{what}: {most:,} steps > {MOST}, the most that a page shows. "
@@ -623,13 +620,13 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
 
 def _breaking(line: str) -> str:
     """Return a line of code as HTML that may break before a method's dot or a longer name's."""
-    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", text(FOR_TOOLS.sub("", line)))
+    shown = text(FOR_TOOLS.sub("", line)).replace("-&gt;", "<bdi>-&gt;</bdi>")
+    return re.sub(r"(?<=\))\.|\.(?=[A-Za-z_]{6})", "<wbr>.", shown)
 
 
 def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
     """Return the lines, from 1, that a listing leaves out."""
-    # Those of a function's docstring after the first; or, of a script, the outermost statements
-    # without one of the lines `ran`.
+    # Those of a docstring after the first; of a script, outermost statements without a line `ran`.
     try:
         with SYNTAX:
             body = ast.parse("\n".join(lines)).body
