@@ -268,9 +268,18 @@ def sssp_parents(
 
 
 def tight_edges(A: Matrix, distances: Vector) -> Matrix:
-    """Return True for each edge on a shortest path: its length is the distances' difference."""
-    through = distances.ewise_mult(A, binary.plus).new(name="through")
-    tight = through.ewise_mult(distances, binary.eq).new(BOOL, name="tight")
+    """Return True for each edge on a shortest path: its length is the distances' difference.
+
+    Vertices without a distance get numbers that no sum equals: products with full diagonals are
+    fastest. See `lengths_of`: distances and their sums with a length are below 2**62.
+    """
+    ends = []
+    for none in (2**62, -(2**62)):
+        far = math.nan if distances.dtype.is_float else none
+        ends.append(Vector.from_scalar(far, A.nrows, distances.dtype, like=A))
+        ends[-1](distances.S) << distances
+    through = ends[0].ewise_mult(A, binary.plus).new(name="through")
+    tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
     return tight.select("valueeq", True).new(name="T")
 
 
