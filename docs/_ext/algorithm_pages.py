@@ -1012,10 +1012,11 @@ def rows():
 
 def recorded():
     """Return the measurements of each algorithm on a GPU and beside it, or on `cpu` alone."""
-    found = {}
+    found = {name: [] for name in rows()}
     for file in (MEASURED, ON_CPU):
         for one in json.loads((figures.FOLDER / file).read_text("utf-8"))["rows"]:
-            found.setdefault(one["algorithm"], []).append(one)
+            if one["algorithm"] in found:  # "product" is a question of bench, and has no page
+                found[one["algorithm"]].append(one)
     return found
 
 
