@@ -155,6 +155,8 @@ class Pieces:
         self._ranks: dict[int, Ranks] = {}  # by size
         self.numberings: dict[Partition, Any] = {}  # that programs have used
         self.windows: dict[str, Any] = {}  # of programs without a matrix
+        #: What programs of a record share, by the record.
+        self.programs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
         self.phases: list[Phase] = []  # of the statement that it measures

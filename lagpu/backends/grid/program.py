@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -47,10 +47,11 @@ def plan_program(
     pieces: Pieces, body: ops.Statements, turns: ops.Turns, why: str
 ) -> GridProgram | Rejection:
     """Return the generated loop of a body on all pieces, or why none; `why`: it is no search."""
-    statements, own = list(body), tuple[Handle, ...]()
+    statements, own = body, tuple[Handle, ...]()
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):
             return Rejection("the levels of a sweep are a matrix")
+        statements = list(body)
         lacking = next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
         swept = GridSweep(pieces, statements, turns)
         lacking = lacking or next(filter(None, map(swept.why_not, range(len(pieces.places)))), "")
@@ -61,24 +62,30 @@ def plan_program(
         if made is None:
             return Rejection(lacking)
         statements, turns = made
-    lacking = next(filter(None, map(_why_no_vectors, statements)), "")
-    relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
+    lacking = ops.once(statements, _why_no_vectors)
+    relaxed = None if lacking or turns.empty is None else _relaxation(pieces, body, turns)
     if relaxed is not None:
         return relaxed
-    each = (_why_not_here(pieces, s) for s in statements)
-    lacking = lacking or next(filter(None, each), "") or why_not_generated(statements)
+    kept = _kept(pieces, statements, turns)
+    if kept is None or not kept.is_known:
+        each = (_why_not_here(pieces, s) for s in statements)
+        lacking = lacking or next(filter(None, each), "") or why_not_generated(statements)
     return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
 
 
-def _why_no_vectors(s: Statement) -> str:
+def _why_no_vectors(statements: ops.Statements) -> str:
+    return next(filter(None, map(_why_no_vector, statements)), "")
+
+
+def _why_no_vector(s: Statement) -> str:
     operation: Any = s.operation
     read = [operation.operand] if isinstance(operation, ops.Multiply) else operands_of(operation)
-    has_matrix = any(_is_matrix(x) for x in (*read, s.out) if type(x) is not ops.ScalarValue)
+    has_matrix = any(map(_is_matrix, (*read, s.out)))
     return "the body has matrices beside those of products" if has_matrix else ""
 
 
 def _is_matrix(x: Any) -> bool:
-    return len(x.shape) > 1
+    return type(x) is not ops.ScalarValue and len(x.shape) > 1
 
 
 def _why_not_here(pieces: Pieces, s: Statement) -> str:
@@ -166,6 +173,30 @@ class GridLevels:
         return pieces.handle(parts, BOOL, shape)
 
 
+class Kept:
+    """What all programs of a record have in common, on pieces that cut its vectors alike."""
+
+    is_known = False
+    written: Sequence[int]  #: The places of `GridProgram._written`, and so on.
+    vectors: Sequence[int]
+    products: Sequence[tuple[int, ops.Product]]  #: The places of matrices.
+    held: set[int]
+
+    def __init__(self) -> None:
+        self.records: dict[int, ops.Record] = {}  # of each local piece
+
+
+def _kept(pieces: Pieces, body: ops.Statements, until: Until) -> Kept | None:
+    """Return what is kept of a record; None for other statements."""
+    if not isinstance(body, ops.RecordedBody):
+        return None
+    ends = [None if x is None else body.place_of(x) for x in until[:2]]
+    if ends.count(None) > until[:2].count(None):
+        return None
+    layouts = (pieces.layout(place.shape) for place in body.record.places if place.shape)
+    return pieces.programs.setdefault(body.record, {}).setdefault((*ends, *layouts), Kept())
+
+
 class GridProgram:
     """A generated loop on the devices of all pieces together; see `FusedLoop`.
 
@@ -183,8 +214,28 @@ class GridProgram:
     ) -> None:  # fmt: skip
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
+        kept: Any = _kept(pieces, statements, until)
+        self._kept: Kept | None = kept
+        at: Any = [] if kept is None else cast(ops.RecordedBody, statements).handles
+        if kept is not None and kept.is_known:
+            self._written, self._vectors = (
+                [at[k] for k in kept.written],
+                [at[k] for k in kept.vectors],
+            )
+            self._products = [(at[k], product) for k, product in kept.products]
+            self._held = kept.held
+            return
         self._written, self._vectors = _vectors_of(statements, until)
-        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, emit.Operands.most_held)
+        found = (s.operation for s in statements)
+        self._products = [(x.matrix, x.product) for x in found if isinstance(x, ops.Multiply)]
+        most = emit.Operands.most_held
+        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, most)
+        if kept is not None:
+            place = {id(x): k for k, x in enumerate(at)}
+            kept.written = [place[id(x)] for x in self._written]
+            kept.vectors = [place[id(x)] for x in self._vectors]
+            kept.products = [(place[id(A)], product) for A, product in self._products]
+            kept.held, kept.is_known = self._held, True
 
     @property
     def nbytes(self) -> int:
@@ -193,11 +244,11 @@ class GridProgram:
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it; `GridTimeout` if nothing was written."""
         pieces = self._pieces
-        for s in self.statements:
+        for s in self.statements if self._kept is None else ():
             for x in (*(ref.scalar for ref in s.scalars), *operands_of(s.operation), s.out):
                 if type(x) is ops.ScalarValue:
                     x.get()  # another device may have it
-        of_product = {id(s): self._columns(s) for s in self.statements}
+        columns = [self._columns(A, product) for A, product in self._products]
         held = {id(x): whole(pieces, x, "loop") for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
         shared = [numbering for numbering, _ in numberings.values()]
@@ -209,7 +260,7 @@ class GridProgram:
                 made.append(new)
                 parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
-                local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
+                local = self._local(k, [own[k] for own in columns], parts)
                 programs.append(self._part(k, local, self._until.on(parts), shared, sizes))
         self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         self._take(made)
@@ -249,22 +300,28 @@ class GridProgram:
                 new.append((x, parts))
         take_all(new)
 
-    def _local(self, s: Statement, k: int, A: Sequence[Handle], parts: dict[int, Any]) -> Statement:
-        """Return the part of a statement on a local piece; `A` are the parts of its matrix."""
-        made = ops.moved(s, parts | ({id(s.out): s.out} if s.writes_scalar else {}))
-        if isinstance(made.operation, ops.Multiply):
-            product = made.operation.product._replace(transpose=True)
-            made = made._replace(operation=made.operation._replace(matrix=A[k], product=product))
-        return made
+    def _local(
+        self, k: int, matrices: Sequence[Handle], parts: Mapping[int, Any]
+    ) -> ops.Statements:
+        """Return the statements on a local piece; each product has one of its `matrices`."""
+        body, kept, handles = self.statements, self._kept, list[Handle]()
+        if kept is not None:
+            own = (x for x in cast(ops.RecordedBody, body).handles if not _is_matrix(x))
+            handles = [*(parts.get(id(x), x) for x in own), *matrices]
+        if kept is None or k not in kept.records:
+            each = iter(matrices)
+            made = [_on_piece(ops.moved(s, parts), each) for s in body]
+            if kept is None:
+                return made
+            shapes = [() if type(x) is ops.ScalarValue else x.shape for x in handles]
+            kept.records[k] = ops.Record(made, handles, shapes)
+        return ops.RecordedBody(kept.records[k], handles)
 
-    def _columns(self, s: Statement) -> Sequence[Handle]:
+    def _columns(self, A: GridHandle, product: ops.Product) -> Sequence[Handle]:
         """Return the parts of a product's matrix whose columns lead to what the product finds."""
-        if not isinstance(s.operation, ops.Multiply):
-            return ()
-        pieces, A = self._pieces, s.operation.matrix
-        if not s.operation.product.transpose:
+        pieces = self._pieces
+        if not product.transpose:
             A = pieces.transpose(A)
-        product = s.operation.product
         if self.sends_in_order and product.reads[0] and sums_every_entry(product):
             first: Any = A.parts[0]
             found = first.csc().kept("by degree", functools.partial(by_degree, pieces, A))
@@ -295,8 +352,8 @@ class GridProgram:
     def _window(self, nbytes: int) -> Peers:
         """Return windows of so many bytes, kept with the first product's matrix."""
         pieces = self._pieces
-        found: Any = [s.operation for s in self.statements if isinstance(s.operation, ops.Multiply)]
-        kept = found[0].matrix.parts[0].csc().cache if found else pieces.windows
+        found: Any = self._products
+        kept = found[0][0].parts[0].csc().cache if found else pieces.windows
         peers: Peers | None = kept.get(_WINDOW)
         if peers is None or peers.nbytes < nbytes * len(pieces.places):
             kept.pop(_WINDOW, None)  # which frees its memory first
@@ -363,6 +420,15 @@ def by_degree(pieces: Pieces, A: GridHandle) -> list[MatrixHandle] | None:
     return made
 
 
+def _on_piece(s: Statement, matrices: Iterator[Handle]) -> Statement:
+    """Return a statement on a piece; a product has the columns that lead to what it finds."""
+    operation = s.operation
+    if not isinstance(operation, ops.Multiply):
+        return s
+    product = operation.product._replace(transpose=True)
+    return s._replace(operation=operation._replace(matrix=next(matrices), product=product))
+
+
 def _vectors_of(
     statements: ops.Statements, until: Until
 ) -> tuple[list[GridHandle], list[GridHandle]]:
@@ -388,9 +454,12 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
     many edges with one value; None too where the graph is small, or a copy does not fit there.
     """
     if pieces.are_one:
-        named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
+        if isinstance(body, ops.RecordedBody):
+            named = body.handles
+        else:
+            named = [x for s in body for x in (*s.operation, s.desc.mask, s.out)]
         of = {id(x): x.parts[0] for x in (*named, *until[:2]) if isinstance(x, GridHandle)}
-        loop = OnOnePiece(pieces, list(body), until, of)
+        loop = OnOnePiece(pieces, body, until, of)
         return None if isinstance(loop.inner, Rejection) else loop
     if until.empty is None or _is_matrix(until.empty):
         return None
@@ -411,7 +480,7 @@ def plan_on_one(pieces: Pieces, body: ops.Statements, until: Until) -> OnOnePiec
         copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
     _, vectors = _vectors_of(body, until)
     of = {id(A): copy} | {id(x): _on_first(pieces, x) for x in vectors}
-    loop = OnOnePiece(pieces, list(body), until, of)
+    loop = OnOnePiece(pieces, body, until, of)
     return None if isinstance(loop.inner, Rejection) else loop
 
 
@@ -424,8 +493,12 @@ class OnOnePiece:
         """`of` has by ``id`` what a handle is on the device: its only part, or a copy of it all."""
         self._pieces, self.statements, self._of = pieces, statements, of
         self._written, _ = _vectors_of(statements, until)
-        of = {**of, **{id(s.out): s.out for s in statements if s.writes_scalar}}
-        body = [ops.moved(s, of) for s in statements]
+        body: ops.Statements
+        if isinstance(statements, ops.RecordedBody):
+            own = [of.get(id(x), x) for x in statements.handles]
+            body = ops.RecordedBody(statements.record, own)
+        else:
+            body = [ops.moved(s, of) for s in statements]
         self.inner = pieces.places[0].plan_loop(body, until.on(of))
         if not isinstance(self.inner, Rejection):
             self.name, self.nbytes, self.why = self.inner.name, self.inner.nbytes, self.inner.why

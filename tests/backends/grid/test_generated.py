@@ -70,6 +70,65 @@ def last_of_rows(place, n, rows):
     return plain(found)
 
 
+def to_and_fro(A, starts):
+    """A loop with products by a matrix and its transpose, and a scalar."""
+    v, w = Vector(INT64, A.nrows, like=A), Vector(INT64, A.nrows, like=A)
+    most = Scalar(INT64, like=A)
+    v[starts] = 1
+    for _ in loop(times=3):
+        w << semiring.plus_first(v @ A)
+        v(binary.plus) << semiring.plus_second(A @ w)
+        most << v.reduce("max")
+        v << v.apply(binary.minus, right=most)
+    return plain(v), plain(w), most.value
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_a_known_loop_is_not_looked_at_again(grid, monkeypatch):
+    place, looked = sim_grid(grid), []
+    for owner, name in ((program, "_why_not_here"), (ops, "moved")):
+        usual = getattr(owner, name)
+
+        def noted(*given, usual=usual, name=name):
+            looked.append(name)
+            return usual(*given)
+
+        monkeypatch.setattr(owner, name, noted)
+    for seed in (0, 1):
+        A, B = (graph(67, x, INT64, both=False, seed=seed) for x in (place, "cpu"))
+        for starts in ([3], [5, 64], [0, 33, 66]):
+            expected = to_and_fro(B, starts)
+            looked.clear()
+            assert to_and_fro(A, starts) == expected
+            assert place.last_loop.startswith(ONE_KERNEL)
+        assert not looked
+        del A  # so that the next matrix sets the order, where vertices are by degree
+
+
+def least_neighbours(place):
+    """A loop whose products are indices, of a matrix with more columns than rows."""
+    rng = np.random.default_rng(8)
+    i, j = rng.integers(0, 256, 900), rng.integers(0, 512, 900)
+    A = Matrix.from_coo(i, j, True, nrows=256, ncols=512, dup_op=binary.any, backend=place)
+    v, w = Vector(BOOL, 256, like=A), Vector(INT64, 512, like=A)
+    v << True
+    for _ in loop(times=2):
+        w << semiring.min_firsti(v @ A)
+    return plain(w)
+
+
+def test_a_known_loop_is_looked_at_again_in_another_order():
+    place, expected = sim_grid("2-degree"), least_neighbours("cpu")
+    for _ in range(3):
+        assert least_neighbours(place) == expected
+    assert place.last_loop.startswith(ONE_KERNEL)
+    ordered = [graph(n, place) for n in (256, 512)]
+    for _ in range(3):
+        assert least_neighbours(place) == expected
+    assert "which pieces number by slots" in place.last_loop
+    del ordered
+
+
 def test_a_loop_finds_nothing_that_one_of_another_size_has_left():
     """The words of a vector that no piece owns are there too, in every window."""
     place = sim_grid("2")

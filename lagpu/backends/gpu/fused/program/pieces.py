@@ -10,8 +10,8 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, Peers, posts_words
 from lagpu.backends.gpu.fused import emit
-from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counters_of, kept_programs
-from lagpu.backends.gpu.fused.program.text import Program, signature
+from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counters_of
+from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import ORDER
@@ -239,13 +239,9 @@ class PieceProgram(GeneratedLoop):
         if self._scalars:
             self._scalars.ran()
 
-    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """See `GeneratedLoop`: by signature, also without scalars."""
+    def _apart(self, handles: Sequence[Handle]) -> tuple[Any, ...]:
         pieces, numberings, sizes = self._shared
-        ends = [*self._ends, self._until.holds]
-        of, handles, self._numbers = signature(self.statements, ends)
-        own = tuple(sizes.get(id(x), 0) for x in handles)
-        return kept_programs(self.device, self._block, of, pieces, numberings, own), handles
+        return pieces, numberings, tuple(sizes.get(id(x), 0) for x in handles)
 
     def _named(self, *given: Any) -> emit.Operands:
         return PieceOperands(*self._shared, *given)

@@ -224,13 +224,13 @@ class GeneratedLoop(KernelLoop):
         body, ends = self.statements, (*self._ends, self._until.holds)
         if not isinstance(body, RecordedBody):
             of, handles, self._numbers = signature(body, ends)
-            return kept_programs(self.device, self._block, of), handles
+            return self._programs(of, handles), handles
         places = [None if x is None else body.place_of(x) for x in ends]
         if places.count(None) > ends.count(None):  # the type of an end is not recorded
             return [], body.handles
         found, key = body.record.found, (Program, self._block, *places)
         if not body.record.has_scalars:
-            return found.setdefault(key, []), body.handles
+            return found.setdefault((*key, *self._apart(body.handles)), []), body.handles
         scalars = [x for x in body.handles if type(x) is ops.ScalarValue]
         key = (*key, *(x.is_there for x in scalars))  # by which a read is sure to find a value
         if key not in found:
@@ -240,7 +240,15 @@ class GeneratedLoop(KernelLoop):
             found[key] = of, [at[id(x)] for x in handles], numbers, own
         of, at, self._numbers, own = found[key]
         self._scalars = own.on(body.handles, self.device)
-        return kept_programs(self.device, self._block, of), [body.handles[k] for k in at]
+        handles = [body.handles[k] for k in at]
+        return self._programs(of, handles), handles
+
+    def _programs(self, of: tuple[Any, ...], handles: Sequence[Handle]) -> list[Program]:
+        return kept_programs(self.device, self._block, of, *self._apart(handles))
+
+    def _apart(self, handles: Sequence[Handle]) -> tuple[Any, ...]:
+        """Return what tells programs apart beside the statements and types."""
+        return ()
 
     @property
     def _has_scalars(self) -> bool:
