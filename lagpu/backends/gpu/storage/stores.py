@@ -153,7 +153,7 @@ def list_bits(device: Device, words: Array, values: Array | None = None) -> tupl
     if len(indices):
         kind = None if values is None else lookup(values.dtype)
         run = specialised("elementwise/bitmap.cu", "list_bits", U=kind)
-        device.launch(run, groups * 32, count, words, starts, indices, values, packed)
+        device.launch(run, groups * 256, count, words, starts, indices, values, packed)
     return indices, packed
 
 

@@ -121,12 +121,17 @@ def test_a_search_from_a_bitmap(place):
     assert levels.to_dense().tolist() == [0, 1, 2, 1, 0]
 
 
-def test_a_long_bitmap_is_listed_in_groups(place):
-    n = 3 * 32 * constant("kGroupWords") + 5
-    where = np.arange(2, n, 97)
-    store = Vector.from_coo(where, True, size=n, backend=place).data
+@pytest.mark.parametrize("share", [0.01, 0.08, 0.5, 1.0])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1023, 1025, 3 * 32 * constant("kGroupWords") + 5])
+def test_a_bitmap_is_listed_in_groups(place, n, share):
+    """Words of few entries are listed by a thread each, fuller ones by a lane for each entry."""
+    rng = np.random.default_rng(n)
+    where = np.flatnonzero(rng.random(n) < share * (np.arange(n) // 64 % 3 / 2 if share < 1 else 1))
+    values = rng.integers(0, 1000, len(where))
+    store = Vector.from_coo(where, values, INT64, size=n, backend=place).data
     store.to_bitmap()
-    assert np.array_equal(place.device.to_host(store.listed()[0]), where)
+    found = [place.device.to_host(x).tolist() for x in store.listed()]
+    assert found == [where.tolist(), values.tolist()]
 
 
 def test_a_single_entry_is_one(place):

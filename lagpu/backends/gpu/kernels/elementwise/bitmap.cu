@@ -74,25 +74,34 @@ extern "C" __global__ void count_groups(i64 nwords, const u32* __restrict__ word
   }
 }
 
+// Bits of a word that one thread lists; more of them have a lane each, and are written together.
+constexpr u32 kFewBits = 2;
+
 // indices, rising, of the set bits, and packed[k] = values[indices[k]] unless null; group b begins
-// at starts[b]. One warp a group, grid stride.
+// at starts[b]. One block of kGroupWords threads a group, a thread a word, grid stride.
 extern "C" __global__ void list_bits(i64 nwords, const u32* __restrict__ words,
                                      const i64* __restrict__ starts, i64* __restrict__ indices,
                                      const LG_U* __restrict__ values, LG_U* __restrict__ packed) {
   const i64 groups = (nwords + kGroupWords - 1) / kGroupWords;
-  for (i64 g = global_warp(); g < groups; g += global_warps()) {
-    i64 next = starts[g];
-    for (i64 base = g * kGroupWords; base < nwords && base < (g + 1) * kGroupWords; base += 32) {
-      const i64 w = base + lane_id();
-      u32 bits = w < nwords ? words[w] : 0;
-      const i64 upto = warp_scan(i64(bit_popc(bits)), LgPlus());
-      i64 at = next + upto - bit_popc(bits);
-      for (; bits; bits &= bits - 1, ++at) {
-        const i64 i = w * 32 + bit_ffs(bits) - 1;
-        indices[at] = i;
-        if (packed) packed[at] = values[i];
+  for (i64 g = block_index(); g < groups; g += grid_blocks()) {
+    const i64 w = g * kGroupWords + block_thread();
+    u32 bits = w < nwords ? words[w] : 0;
+    u64 in_group;
+    i64 at = starts[g] + i64(block_scan(bit_popc(bits), &in_group));
+    const auto list = [&](i64 i, i64 k) {
+      indices[k] = i;
+      if (packed) packed[k] = values[i];
+    };
+    if (warp_any(bit_popc(bits) > kFewBits)) {
+#pragma unroll 4
+      for (u32 k = 0; k < LG_WARP; ++k) {
+        const u32 word = warp_shfl(bits, k);
+        const i64 first = warp_shfl(at, k);
+        if (word >> lane_id() & 1)
+          list((w - lane_id() + k) * 32 + lane_id(), first + bit_popc(word & lanes_below()));
       }
-      next += warp_shfl(upto, 31);
+    } else {
+      for (; bits; bits &= bits - 1, ++at) list(w * 32 + bit_ffs(bits) - 1, at);
     }
   }
 }
