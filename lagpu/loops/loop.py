@@ -77,6 +77,7 @@ _known: dict[tuple[int, int, bool], KnownLoop] = {}
 #: A view has the handle of another object.
 _BASES = {SelectionMatrix: attrgetter("operand"), TransposedMatrix: attrgetter("stored")}
 _OBJECTS = (Vector, Matrix, Scalar, *_BASES)
+_REMADE = (int, float, *_BASES)  # types of objects that are alike, and yet one may be another
 
 
 class KnownLoop:
@@ -177,8 +178,11 @@ def keep_known(
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, FunctionType) for _, found in named):  # what it names may change
-        return
+    for name, found in named:
+        if isinstance(found, FunctionType):  # what it names may change
+            return
+        if "identity" in body.names[name] and type(found) in _REMADE:
+            return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
     if handles is None or not known.learn(statements, handles):

@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from known_loops import blend, both, carry, relax, search, search_from, several
+from known_loops import blend, both, by_identity, carry, relax, search, search_from, several
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring
@@ -253,6 +253,22 @@ def test_a_bound_holds_each_time(place, opened):
                 relay_once(A, y)
         assert x.isequal(y)
     assert len(opened) == 1
+
+
+def test_what_an_if_finds_identical_is_a_part_of_the_loop(place, opened):
+    A, number = graph(place), 10**9
+    first, second = A.T, A.T
+    u, v = (Vector(INT64, 3, like=A) for _ in "uv")
+    pairs = [(None, None), (1, None), (None, None), (u, None), (v, None), (u, u), (v, v), (u, v)]
+    pairs += [(first, first), (first, second), (number, number), (number, int("1" + 9 * "0"))]
+    for one, other in pairs:
+        x = Vector.from_scalar(1, 3, like=A)
+        by_identity(x, one, other)
+        assert x.to_dict()[1] == (4 if one is other else 9), (one, other)
+    by_identity(x, u)
+    before = len(opened)
+    by_identity(x, v)
+    assert len(opened) == before  # the types decide
 
 
 def relay_once(A, x):
