@@ -96,6 +96,7 @@ class KnownLoop:
         self._shapes = [of.shape for of in bases]
         self._others = [(x, y) for x, y in named if type(y) not in _OBJECTS]
         self._own = {name for name, _ in named if purity.is_unbound(name, code, {})}  # variables
+        self.placed = next((name for name, x in named if type(x) in (Vector, Matrix)), "")
         self._same: list[int] | None = None  # which names have one handle, if some have
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
@@ -152,6 +153,13 @@ def _are_one_number(x: Any, y: Any) -> bool:
     """Whether two numbers of Python are the same to the bit, as those that a function computes."""
     alike = type(x) is type(y) and type(x) in (int, float)
     return alike and x == y and (x != 0 or str(x) == str(y))
+
+
+def _backend_known(frame: FrameType) -> Backend | None:
+    """Return the backend of one object of a loop that was recorded; `find_known` looks at all."""
+    known = _known.get((id(frame.f_code), frame.f_lineno, False))
+    named: Any = known and lookup(known.placed, frame.f_locals, frame.f_globals)
+    return named.backend if type(named) in (Vector, Matrix) else None
 
 
 def find_known(
@@ -294,9 +302,14 @@ def loop(
         times = integer(times, "loop: times", 0)
     queue.flush()
     ends = ops.new(_Until, (until_empty, until_unchanged, times, 0, until))
-    frame = sys._getframe(1)
-    body = read_body(frame) if watched is None else None
-    backend = ends.watched.backend if body is None else backend_of(body, frame)
+    frame, observer = sys._getframe(1), current_observer()
+    backend = _backend_known(frame) if watched is None else watched.backend
+    recorded = body = None
+    if backend is not None and observer is None:  # which sees the body
+        recorded = find_known(frame, backend)
+    if watched is None and recorded is None:
+        body = read_body(frame)
+        backend = backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
@@ -310,13 +323,11 @@ def loop(
             return _iterate(ends)
         return _iterate_first(backend, ends, patience, body, frame)
     why = "" if current_recorder() is None else IN_A_BODY
-    observer = current_observer()
     if observer is not None or isinstance(watched, Matrix):
         why = why_eager() or why  # not even the first iteration is recorded
     if why:
         _run_eagerly(backend, why)
         return _iterate(ends)
-    recorded = find_known(frame, backend) if observer is None else None  # which sees the body
     if recorded is not None:
         _run_known(backend, ends, recorded)
         return iter(())
