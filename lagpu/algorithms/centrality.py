@@ -516,7 +516,7 @@ def pagerank(
     if weight and not A.dtype.is_bool and _is_extreme(rate):
         A = _with_largest_1(A)
         rate << add_up(A @ ranks)
-    rate(rate.V, replace=True) << rate.apply("truediv", left=alpha)  # a sum of 0 leads nowhere
+    rate(rate.V, replace=True) << rate.apply(binary.truediv, left=alpha)  # a sum of 0 leads nowhere
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
     close, given = Scalar(BOOL, False, name="close"), Scalar(FP64, name="given")
     new << ranks.ewise_mult(rate, binary.times)
