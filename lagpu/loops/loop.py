@@ -73,7 +73,7 @@ class CounterName:
 # their views and scalars differ, with the same types and shapes, all checks would pass again; so
 # the new handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
-_known: dict[tuple[int, int, bool], KnownLoop] = {}
+_known: dict[int, KnownLoop] = {}  # by `_site`
 #: A view has the handle of another object.
 _BASES = {SelectionMatrix: attrgetter("operand"), TransposedMatrix: attrgetter("stored")}
 _OBJECTS = (Vector, Matrix, Scalar, *_BASES)
@@ -155,21 +155,21 @@ def _are_one_number(x: Any, y: Any) -> bool:
     return alike and x == y and (x != 0 or str(x) == str(y))
 
 
+def _site(frame: FrameType) -> int:
+    """Return the place of the call of `loop`, or of the test of a ``while``: inside its code."""
+    return id(frame.f_code) + frame.f_lasti
+
+
 def _backend_known(frame: FrameType) -> Backend | None:
     """Return the backend of one object of a loop that was recorded; `find_known` looks at all."""
-    known = _known.get((id(frame.f_code), frame.f_lineno, False))
+    known = _known.get(_site(frame))
     named: Any = known and lookup(known.placed, frame.f_locals, frame.f_globals)
     return named.backend if type(named) in (Vector, Matrix) else None
 
 
-def find_known(
-    frame: FrameType, backend: Backend, is_while: bool = False
-) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded.
-
-    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
-    """
-    known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
+def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if one like it was recorded."""
+    known = _known.get(_site(frame))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
     record, handles = known.record, known.handles(frame, backend)
@@ -177,10 +177,9 @@ def find_known(
 
 
 def keep_known(
-    frame: FrameType, line: int, is_while: bool,
-    backend: Backend, body: LoopBody, statements: list[Statement],
-) -> None:  # fmt: skip
-    """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
+    frame: FrameType, site: int, backend: Backend, body: LoopBody, statements: list[Statement]
+) -> None:
+    """Keep the record of a loop that began at a site of `frame`, if it may be reused."""
     written = any("written" in uses for uses in body.names.values())
     if body.counter or written:
         return
@@ -197,7 +196,7 @@ def keep_known(
         return
     if len(_known) >= _MOST:
         _known.clear()
-    _known[id(frame.f_code), line, is_while] = known
+    _known[site] = known
 
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
@@ -335,7 +334,7 @@ def loop(
     if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
-    learn = partial(keep_known, frame, frame.f_lineno, False, backend, body)
+    learn = partial(keep_known, frame, _site(frame), backend, body)
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
@@ -648,7 +647,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
         return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
-    recorded = find_known(frame, backend, True)
+    recorded = find_known(frame, backend)
     found = purity.read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return _LATER
@@ -672,7 +671,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
-    learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)
+    learn = partial(keep_known, frame, _site(frame), backend, body)
     for turn in _record_and_run(backend, ends, body, True, None, learn):
         if found.counter:
             local[found.counter] = found.counted(start, turn)
