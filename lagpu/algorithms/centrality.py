@@ -657,7 +657,8 @@ def eigenvector_centrality(
     [0.5, 0.5, 0.5, 0.5]
     """
     follow, enough, max_iter = _iteration(A, max_iter, tol, weight, "eigenvector_centrality")
-    x = _distribution(A, nstart, "nstart", name="eigenvector_centrality").dup(name="x")
+    x = _distribution(A, nstart, "nstart", name="eigenvector_centrality")
+    x.name = "x"
     last = Vector(FP64, A.nrows, like=A, name="last")
     length, moved = Scalar(FP64, name="length"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
@@ -802,7 +803,8 @@ def hits(
         inputs.require_no_negative(A, "hits", "Use weight=False to ignore it.")
     if A.nrows and not A.nvals:
         raise errors.InvalidValue("hits: there is no edge. Give a graph with one.")
-    hubs = _distribution(A, nstart, "nstart", name="hits").dup(name="hubs")
+    hubs = _distribution(A, nstart, "nstart", name="hits")
+    hubs.name = "hubs"
     authorities, last = (Vector(FP64, A.nrows, like=A, name=x) for x in ("authorities", "last"))
     total, moved = Scalar(FP64, name="total"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
