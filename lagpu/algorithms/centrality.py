@@ -516,9 +516,7 @@ def pagerank(
     if weight and not A.dtype.is_bool and _is_extreme(rate):
         A = _with_largest_1(A)
         rate << add_up(A @ ranks)
-    if weight:
-        rate << rate.select("valuegt", 0)
-    rate << rate.apply("truediv", left=alpha)
+    rate(rate.V, replace=True) << rate.apply(binary.truediv, left=alpha)  # a sum of 0 leads nowhere
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
     close, given = Scalar(BOOL, False, name="close"), Scalar(FP64, name="given")
     new << ranks.ewise_mult(rate, binary.times)
@@ -659,7 +657,8 @@ def eigenvector_centrality(
     [0.5, 0.5, 0.5, 0.5]
     """
     follow, enough, max_iter = _iteration(A, max_iter, tol, weight, "eigenvector_centrality")
-    x = _distribution(A, nstart, "nstart", name="eigenvector_centrality").dup(name="x")
+    x = _distribution(A, nstart, "nstart", name="eigenvector_centrality")
+    x.name = "x"
     last = Vector(FP64, A.nrows, like=A, name="last")
     length, moved = Scalar(FP64, name="length"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
@@ -804,7 +803,8 @@ def hits(
         inputs.require_no_negative(A, "hits", "Use weight=False to ignore it.")
     if A.nrows and not A.nvals:
         raise errors.InvalidValue("hits: there is no edge. Give a graph with one.")
-    hubs = _distribution(A, nstart, "nstart", name="hits").dup(name="hubs")
+    hubs = _distribution(A, nstart, "nstart", name="hits")
+    hubs.name = "hubs"
     authorities, last = (Vector(FP64, A.nrows, like=A, name=x) for x in ("authorities", "last"))
     total, moved = Scalar(FP64, name="total"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")

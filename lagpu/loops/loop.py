@@ -73,10 +73,11 @@ class CounterName:
 # their views and scalars differ, with the same types and shapes, all checks would pass again; so
 # the new handles replace the old ones, and the body does not run.
 _MOST = 512  # loops; then all are forgotten
-_known: dict[tuple[int, int, bool], KnownLoop] = {}
+_known: dict[int, KnownLoop] = {}  # by `_site`
 #: A view has the handle of another object.
 _BASES = {SelectionMatrix: attrgetter("operand"), TransposedMatrix: attrgetter("stored")}
 _OBJECTS = (Vector, Matrix, Scalar, *_BASES)
+_REMADE = (int, float, *_BASES)  # types of objects that are alike, and yet one may be another
 
 
 class KnownLoop:
@@ -95,6 +96,7 @@ class KnownLoop:
         self._shapes = [of.shape for of in bases]
         self._others = [(x, y) for x, y in named if type(y) not in _OBJECTS]
         self._own = {name for name, _ in named if purity.is_unbound(name, code, {})}  # variables
+        self.placed = next((name for name, x in named if type(x) in (Vector, Matrix)), "")
         self._same: list[int] | None = None  # which names have one handle, if some have
 
     def handles(self, frame: FrameType, backend: Backend) -> list[ops.Handle] | None:
@@ -153,14 +155,21 @@ def _are_one_number(x: Any, y: Any) -> bool:
     return alike and x == y and (x != 0 or str(x) == str(y))
 
 
-def find_known(
-    frame: FrameType, backend: Backend, is_while: bool = False
-) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded.
+def _site(frame: FrameType) -> int:
+    """Return the place of the call of `loop`, or of the test of a ``while``: inside its code."""
+    return id(frame.f_code) + frame.f_lasti
 
-    The line of a ``for`` may ask for `nvals` too, but is no ``while``.
-    """
-    known = _known.get((id(frame.f_code), frame.f_lineno, is_while))
+
+def _backend_known(frame: FrameType) -> Backend | None:
+    """Return the backend of one object of a loop that was recorded; `find_known` looks at all."""
+    known = _known.get(_site(frame))
+    named: Any = known and lookup(known.placed, frame.f_locals, frame.f_globals)
+    return named.backend if type(named) in (Vector, Matrix) else None
+
+
+def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if one like it was recorded."""
+    known = _known.get(_site(frame))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
     record, handles = known.record, known.handles(frame, backend)
@@ -168,24 +177,26 @@ def find_known(
 
 
 def keep_known(
-    frame: FrameType, line: int, is_while: bool,
-    backend: Backend, body: LoopBody, statements: list[Statement],
-) -> None:  # fmt: skip
-    """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
+    frame: FrameType, site: int, backend: Backend, body: LoopBody, statements: list[Statement]
+) -> None:
+    """Keep the record of a loop that began at a site of `frame`, if it may be reused."""
     written = any("written" in uses for uses in body.names.values())
     if body.counter or written:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, FunctionType) for _, found in named):  # what it names may change
-        return
+    for name, found in named:
+        if isinstance(found, FunctionType):  # what it names may change
+            return
+        if "identity" in body.names[name] and type(found) in _REMADE:
+            return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
     if handles is None or not known.learn(statements, handles):
         return
     if len(_known) >= _MOST:
         _known.clear()
-    _known[id(frame.f_code), line, is_while] = known
+    _known[site] = known
 
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
@@ -290,9 +301,14 @@ def loop(
         times = integer(times, "loop: times", 0)
     queue.flush()
     ends = ops.new(_Until, (until_empty, until_unchanged, times, 0, until))
-    frame = sys._getframe(1)
-    body = read_body(frame) if watched is None else None
-    backend = ends.watched.backend if body is None else backend_of(body, frame)
+    frame, observer = sys._getframe(1), current_observer()
+    backend = _backend_known(frame) if watched is None else watched.backend
+    recorded = body = None
+    if backend is not None and observer is None:  # which sees the body
+        recorded = find_known(frame, backend)
+    if watched is None and recorded is None:
+        body = read_body(frame)
+        backend = backend_of(body, frame)
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
@@ -306,13 +322,11 @@ def loop(
             return _iterate(ends)
         return _iterate_first(backend, ends, patience, body, frame)
     why = "" if current_recorder() is None else IN_A_BODY
-    observer = current_observer()
     if observer is not None or isinstance(watched, Matrix):
         why = why_eager() or why  # not even the first iteration is recorded
     if why:
         _run_eagerly(backend, why)
         return _iterate(ends)
-    recorded = find_known(frame, backend) if observer is None else None  # which sees the body
     if recorded is not None:
         _run_known(backend, ends, recorded)
         return iter(())
@@ -320,7 +334,7 @@ def loop(
     if body.scalar and watched is not None and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
-    learn = partial(keep_known, frame, frame.f_lineno, False, backend, body)
+    learn = partial(keep_known, frame, _site(frame), backend, body)
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
 
 
@@ -633,7 +647,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
     if looks_on or current_recorder() is not None or blocking.get() or _must_fuse.get():
         return 0  # it may be one, but not now
     backend, ends = watched.backend, _Until(watched, None, None)
-    recorded = find_known(frame, backend, True)
+    recorded = find_known(frame, backend)
     found = purity.read_while(frame, watched) if recorded is None else None
     if recorded is None and (found is None or backend_of(found.body, frame) is not backend):
         return _LATER
@@ -657,7 +671,7 @@ def end_while(frame: FrameType, watched: Vector | Matrix) -> int:
 def _run_while(frame: FrameType, ends: _Until, found: WhileBody) -> None:
     local, body, backend = dict(frame.f_locals), found.body, ends.watched.backend
     start = local.get(found.counter)
-    learn = partial(keep_known, frame, frame.f_lineno, True, backend, body)
+    learn = partial(keep_known, frame, _site(frame), backend, body)
     for turn in _record_and_run(backend, ends, body, True, None, learn):
         if found.counter:
             local[found.counter] = found.counted(start, turn)

@@ -40,7 +40,8 @@ class Names(dict[str, set[str]]):
     """The names of a body, each once, with what it is there.
 
     That is a ``value``; a ``function`` that is called; an ``index``, which may be a list too; in
-    the ``test`` of an ``if``, where it must be a number, a word or None; a number beside the
+    the ``test`` of an ``if``, where it must be a number, a word or None; any object whose
+    ``identity`` an ``if`` tests, as in ``x is None``; a number beside the
     ``counter`` in arithmetic, where one of NumPy's would compute with the first value; an object
     ``compared`` with the counter; or ``written`` by ``w += x``, which would rebind a number.
     """
@@ -285,7 +286,7 @@ def _read_function(code: CodeType) -> Names | str:
         return str(impure)
     own = [name for name in names if name.split(".")[0] in given]
     for name in own:
-        if names.pop(name) != {"value"} or "." in name:
+        if not names.pop(name) <= {"value", "identity"} or "." in name:
             return f"it uses {name} as more than an operand"
     return names
 
@@ -537,7 +538,10 @@ def _visit_test(node: ast.expr, counter: str, names: Names) -> None:
         parts = [node.left, *node.comparators]
         plain = all(isinstance(x, ast.Name | ast.Constant) for x in parts)
         if plain and all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):  # of any objects
-            parts = [x for x in parts if isinstance(x, ast.Name) and x.id == counter]
+            named = [x for x in parts if isinstance(x, ast.Name)]
+            parts = [x for x in named if x.id == counter]
+            for x in named:
+                names.add(x.id, "identity")
     elif isinstance(node, ast.BoolOp | ast.BinOp | ast.UnaryOp):
         parts = _parts(node)
     elif dotted is not None and dotted != counter:

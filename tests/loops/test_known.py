@@ -4,9 +4,10 @@ import gc
 import sys
 import weakref
 
+import known_loops
 import numpy as np
 import pytest
-from known_loops import blend, both, carry, relax, search, search_from, several
+from known_loops import blend, both, by_identity, carry, relax, search, search_from, several
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring
@@ -253,6 +254,101 @@ def test_a_bound_holds_each_time(place, opened):
                 relay_once(A, y)
         assert x.isequal(y)
     assert len(opened) == 1
+
+
+def test_what_an_if_finds_identical_is_a_part_of_the_loop(place, opened):
+    A, number = graph(place), 10**9
+    first, second = A.T, A.T
+    u, v = (Vector(INT64, 3, like=A) for _ in "uv")
+    pairs = [(None, None), (1, None), (None, None), (u, None), (v, None), (u, u), (v, v), (u, v)]
+    pairs += [(first, first), (first, second), (number, number), (number, int("1" + 9 * "0"))]
+    for one, other in pairs:
+        x = Vector.from_scalar(1, 3, like=A)
+        by_identity(x, one, other)
+        assert x.to_dict()[1] == (4 if one is other else 9), (one, other)
+    by_identity(x, u)
+    before = len(opened)
+    by_identity(x, v)
+    assert len(opened) == before  # the types decide
+
+
+def after(how, place, *given):
+    """Return what a loop makes of 1."""
+    x = Vector.from_scalar(1, 3, INT64, backend=place)
+    how(x, *given)
+    return x.to_dict()[1]
+
+
+def test_a_global_or_a_cell_that_changes_is_seen(place, opened, monkeypatch):
+    by_cell, change = known_loops.cell(2)
+    for k, number in enumerate((2, 2, 3, 3, 2.0, 3)):
+        monkeypatch.setattr(known_loops, "number", number)
+        change(number)
+        assert after(known_loops.by_global, place) == number
+        assert after(by_cell, place) == number
+        assert len(opened) == 2 * (1, 1, 2, 2, 3, 4)[k]
+    monkeypatch.delattr(known_loops, "number")
+    with pytest.raises(NameError):
+        after(known_loops.by_global, place)
+
+
+def test_a_function_that_changes_is_seen(place, opened, monkeypatch):
+    function = known_loops.function
+    for now, right in [(function, 2), (lambda x: x * 3, 3), (function, 2)]:
+        monkeypatch.setattr(known_loops, "function", now)
+        assert [after(known_loops.by_function, place) for _ in range(3)] == [right] * 3
+    monkeypatch.setattr(function, "__code__", (lambda x: x + 4).__code__)
+    assert after(known_loops.by_function, place) == 5
+
+
+class Box:
+    n: int
+
+
+def test_an_attribute_that_changes_is_seen(place, opened, monkeypatch):
+    box = Box()
+    for k, box.n in enumerate((2, 2, 3, 3)):
+        assert after(known_loops.by_attribute, place, box) == box.n
+        assert len(opened) == (1, 1, 2, 2)[k]
+    other = Box()
+    other.n = 7
+    assert after(known_loops.by_attribute, place, other) == 7
+    monkeypatch.setattr(Box, "n", property(lambda self: 9), raising=False)
+    assert after(known_loops.by_attribute, place, other) == 9
+    assert place.last_loop.startswith("eager: ")
+
+
+def test_a_variable_without_a_value_is_none_of_the_module(place, opened):
+    for number in (5, 5):
+        assert after(known_loops.by_local, place, number, False) == 5
+    with pytest.raises(UnboundLocalError):
+        after(known_loops.by_local, place, 5, True)
+    assert after(known_loops.by_local, place, 5, False) == 5
+    assert len(opened) == 2  # when it was recorded, and where its first line raised
+
+
+def test_the_backend_is_that_of_the_objects(place, opened):
+    other = GpuBackend("sim", SimDevice())
+    where = [(place, place), (place, place), (other, other), (other, place), ("cpu", "cpu")]
+    where += [(place, other), ("cpu", place), (place, place)]
+    for k, backends in enumerate(where):
+        x, y = (Vector.from_scalar(1, 3, INT64, backend=b) for b in backends)
+        place.last_loop = other.last_loop = ""
+        known_loops.of_two(x, y)
+        assert (x.to_dict()[1], y.to_dict()[1]) == (2, 2)
+        fused = [b.last_loop.startswith("generated loop") for b in (place, other)]
+        assert fused == [all(b is one for b in backends) for one in (place, other)], k
+    assert len(opened) == 1
+
+
+def test_what_is_no_object_is_asked_nothing(place, opened):
+    class Other:
+        backend = property(lambda self: pytest.fail("its code runs"))
+
+    x, y = (Vector.from_scalar(1, 3, INT64, backend=place) for _ in "xy")
+    known_loops.of_two(x, y)
+    with pytest.raises(TypeError):
+        known_loops.of_two(Other(), y)
 
 
 def relay_once(A, x):

@@ -3,6 +3,12 @@
 from lagpu import binary, loop, semiring
 
 RING = semiring.any_pair
+number = 2
+gone = 5  # for a local variable of this name that has no value
+
+
+def function(x):
+    return x * 2
 
 
 def search(A, levels, frontier, ring=RING):
@@ -44,3 +50,53 @@ def carry(A, found, frontier):
     for _ in loop(until_empty=frontier):
         found(frontier.S) << frontier
         frontier(~found.S, replace=True) << semiring.any_first(frontier @ A)
+
+
+def by_identity(x, one, other=None):
+    for _ in loop(times=2):
+        if one is other:
+            x << x * 2
+        else:
+            x << x * 3
+
+
+def by_global(x):
+    for _ in loop(times=1):
+        x << x * number
+
+
+def cell(n):
+    """Return a loop that reads the cell of n, and what sets it."""
+
+    def by_cell(x):
+        for _ in loop(times=1):
+            x << x * n
+
+    def change(other):
+        nonlocal n
+        n = other
+
+    return by_cell, change
+
+
+def by_function(x):
+    for _ in loop(times=1):
+        x << function(x)
+
+
+def by_attribute(x, box):
+    for _ in loop(times=1):
+        x << x * box.n
+
+
+def by_local(x, gone, delete):
+    if delete:
+        del gone
+    for _ in loop(times=1):
+        x << x * gone
+
+
+def of_two(x, y):
+    for _ in loop(times=1):
+        x << x * 2
+        y << y * 2

@@ -237,13 +237,13 @@ def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ..
 
 
 def whole_sums(
-    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array, run: Run
-) -> tuple[Any, ...]:
-    """Return the arguments of a ``MaybeWhole``, whose pointers are null if there is no such form.
+    form: CscMatrix | None, rows: CscMatrix | None, u: DType, most_shared: int
+) -> tuple[list[Any], int]:
+    """Return the arguments of a ``MaybeWhole``, and the shared memory for values by rank.
 
-    `form` and `rows` are the matrix by the columns of the outputs, and of the inputs, if they are
-    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp. `run`
-    notes the shared memory for values by rank.
+    `form` and `rows` are the matrix by the columns of the outputs, and of the inputs; pointers are
+    null if there is no such form. `u` is the type of the product's vector. Room for a sum of each
+    warp, at `_PARTS`, is left to each run.
     """
     heads: Any = None if form is None else heads_of(form)
     sizes, idx, rank, room, near = [np.int64(0)] * 3, None, None, None, 0
@@ -253,10 +253,13 @@ def whole_sums(
         room = None if words is None else words.view(u.numpy)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
         if (words is not None or ORDER in form.cache) and not heads.are_short:
-            near = min(run.most_shared // u.numpy.itemsize, form.shape[0] - 1)
-            run.shared = max(run.shared, near * u.numpy.itemsize)
+            near = min(most_shared // u.numpy.itemsize, form.shape[0] - 1)
     heads = heads or (None, None, None, None, np.False_)
-    return (*heads, *sizes, parts, idx, rank, room, np.uint32(near))
+    given = [*heads, *sizes, None, idx, rank, room, np.uint32(near)]
+    return given, near * u.numpy.itemsize
+
+
+_PARTS = 8
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
@@ -897,22 +900,26 @@ def counted(counter: int) -> str:
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
     """Return a product's arguments that belong to its matrix: lists, both forms, sums, entries."""
     A = run.handles[matrix].csc()
-    given = None if warps else A.kernels.get((_on_forms, product))
-    if given is None:
+    key = _on_forms, product, u, run.most_shared if warps else None
+    kept = A.kernels.get(key)
+    if kept is None:
         incoming, outgoing = _both_ways(A, product)
         space = None if outgoing is None else push_space(outgoing)
         lists = ("barrier", "vertex", "start", "degree", "chunks")
         given = [getattr(space, name, None) for name in lists]
         given += [*columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
-        if warps:
-            parts = run.room(run.blocks * warps, product.result.numpy)
-            given += whole_sums(incoming, outgoing, u, parts, run)
-        given.append(np.uint64(A.nvals))
-        if not (warps or incoming is None or outgoing is None):  # the other form may come later
-            A.kernels[_on_forms, product] = given
-    if given[0] is not None:
-        run.barrier = given[0]
-    return given[1:]
+        whole, shared = whole_sums(incoming, outgoing, u, run.most_shared) if warps else ([], 0)
+        kept = [*given, *whole, np.uint64(A.nvals)], len(given) + _PARTS - 1, shared
+        is_whole = not warps or whole[0] is not None
+        if is_whole and incoming is not None and outgoing is not None:  # else they may come later
+            A.kernels[key] = kept
+    (barrier, *found), parts, shared = kept
+    if barrier is not None:
+        run.barrier = barrier
+    if warps:
+        found[parts] = run.room(run.blocks * warps, product.result.numpy)
+        run.shared = max(run.shared, shared)
+    return found
 
 
 def _both_ways(A: CscMatrix, product: Product) -> tuple[CscMatrix | None, CscMatrix | None]:

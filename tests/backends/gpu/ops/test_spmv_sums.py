@@ -6,6 +6,7 @@ from limits import set_limits
 
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.storage.workspaces import TILE, heads_of
 from lagpu.dtypes import lookup
 
@@ -155,6 +156,26 @@ def test_a_loop_sums_all_entries_and_then_some(place, dtype, lengths):
     assert place.last_loop.startswith("generated loop")
     assert "heads" in A.data.csc().cache
     assert found.to("cpu").isequal(wanted)
+
+
+@pytest.mark.parametrize("lacks", ["memory", "rows"])
+def test_a_loop_takes_what_a_matrix_lacked_before(place, lacks, monkeypatch):
+    """What it makes of the forms is kept once they are all there, until they are forgotten."""
+    A, B = (columns([3, 40] * 150, on, INT64, values=True) for on in (place, "cpu"))
+    A.orientation = "csc" if lacks == "rows" else "auto"
+    for k in range(5):
+        with monkeypatch.context() as m:
+            if lacks == "memory" and k in (0, 1):
+                m.setattr(emit, "heads_of", lambda form: None)
+            found, wanted = (repeated(M, full(M.nrows, M.backend, INT64), 2) for M in (A, B))
+        assert found.to("cpu").isequal(wanted)
+        form = A.data.csc()
+        kept = [x for of, x in form.kernels.items() if type(of) is tuple and emit._on_forms in of]
+        assert len(kept) == (k > 1)
+        if k == 1:
+            A.orientation = "auto"
+    A.orientation = "csc"
+    assert not form.kernels
 
 
 def sides(A, x, w, times):

@@ -429,9 +429,9 @@ class Batch(KernelLoop):
         self._named, self._handles, self._lines, self._repeats = named, handles, lines, repeats
 
     def again(self, counted: Any) -> _Again | None:
-        """Return what runs it next, if its launch can come again, and no read of it may fail."""
+        """Return what runs it next, if its launch came again, and no read of it may fail."""
         kept, lines = self._kept, self._lines
-        if not kept.stamps or self._known.unsure or None in map(_SAME, lines):
+        if not self._repeats or self._known.unsure or None in map(_SAME, lines):
             return None
         counts = self._counted is not None
         kept.again = _Again(self._known, kept, lines, counted, counts)
