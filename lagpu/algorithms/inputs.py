@@ -42,7 +42,7 @@ def require_finite(A: Matrix, what: str) -> None:
 
 def require_no_negative(A: Matrix, what: str, advice: str) -> None:
     """Raise `InvalidValue` if a value of `A` is negative."""
-    least = A.reduce("min").new().value if A.dtype.smallest < 0 else None
+    least = A.reduce("min").new().value if A.dtype.numpy.kind in "if" else None
     if least is not None and least < 0:
         raise InvalidValue(f"{what}: a weight is {least} < 0. {advice}")
 
