@@ -301,6 +301,8 @@ def _target(tree, value=None):
         return ast.unparse(one.value.left)
     found = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
     while found is not None and found is not value:
+        if isinstance(found, ast.Call) and getattr(found.func, "attr", "new") != "new":
+            return ""  # of another statement, which has this value as an operand
         parts = [*getattr(found, "values", ()), getattr(found, "func", None)]
         found = parts[0] or getattr(found, "value", None)
     return "" if found is None else ast.unparse(one.targets[0])
@@ -628,8 +630,9 @@ def _formulas(row, steps, shown):
     yield f"## Formula\n\n```text\n{shown}\n```\n"
     if many:
         yield "Only the statements with a product are listed.\n"
-    said = [*_explained(text), *["below `#` is a function, whose argument is A"] * several]
-    said = "; ".join(said)
+    given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
+    of_each = [f"the lines below `# f` are those of a function f{given}"] * several
+    said = "; ".join([*_explained(text), *of_each])
     if said:
         yield f"The [notation](../notation.md): {said}.\n"
     yield from _unnamed(re.sub(" .*", "", text), codes)
@@ -848,8 +851,20 @@ def _pictures(row, A, steps, shown, folder, result):
 def _returned(row):
     """Return the section of the docstring about the result as a sentence or several."""
     text = sections(getattr(algorithms, row.name))[1]["Returns"]
-    parts = re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
-    return " ".join(f"`{head}`: {plain(' '.join(said.split()))}" for head, said in parts)
+    return " ".join(f"`{head}`: {plain(_in_full(said))}" for head, said in _parts_of(text))
+
+
+def _parts_of(text):
+    return re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
+
+
+def _in_full(said):
+    """Return what is said of a result, that of the algorithms to which it refers instead of As."""
+    words = " ".join(said.split())
+    found = re.fullmatch(r"As (`\w+`(?: and `\w+`)*)(?: returns? (?:it|them))?\.", words)
+    others = re.findall(r"\w{4,}", found[1]) if found else []
+    texts = [sections(getattr(algorithms, name))[1]["Returns"] for name in others]
+    return " ".join(_in_full(_parts_of(text)[0][1]) for text in texts) or words
 
 
 def _cells(step, drawn):

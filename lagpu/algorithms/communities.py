@@ -154,7 +154,8 @@ def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
 
 def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
     C, _ = contraction(B, labels)
-    inside, out, into = C.diag(), C.reduce_rowwise("plus").new(), C.reduce_columnwise("plus").new()
+    inside, out = C.diag(), C.reduce_rowwise("plus").new(name="out")
+    into = C.reduce_columnwise("plus").new(name="into")
     total = C.reduce("plus").new().value
     expected = out.ewise_mult(into, binary.times).new().reduce("plus").new().value or 0.0
     within = inside.reduce("plus").new().value or 0.0
