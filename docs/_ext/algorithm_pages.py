@@ -779,10 +779,17 @@ def _multiplies(step):
 
 
 def _turned(step, A):
-    """Return a note if the matrix of a product is the graph with its edges reversed."""
+    """Return a note if a product is with the graph's edges reversed, or in both directions."""
     name = step.product.matrix if step.product is not None else None
-    is_so = name and not A.is_symmetric and step.matrices[name].isequal(A.T.new())
-    return f"; `{name}` is the reversed graph" if is_so else ""
+    if name is None or A.is_symmetric:
+        return ""
+    ways = {"reversed graph": A.T.new(), "graph with its edges in both directions": _both(A)}
+    used = next((way for way, B in ways.items() if step.matrices[name].isequal(B)), None)
+    return f"; `{name}` is the {used}" if used else ""
+
+
+def _both(A):
+    return A.ewise_add(A.T, "any").new()
 
 
 def _of_vertices(step, A, others=True):

@@ -33,7 +33,7 @@ _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _WAITING = 9  # most vectors that have their place from the first step on
-_NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
+_NAMES, _GAP = 132, 10  # most pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
 _CORNERS = (1, -1), (-1, -1), (1, 1), (-1, 1)  # of a vertex, the first the best for its value
 
@@ -217,6 +217,8 @@ class Layout:
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
         self.several = len(matrices) > 1
+        longest = max((len(name) for step in steps for name in self._names(step)), default=0)
+        self.left = min(_NAMES, 24 + 9 * longest)
         self.lines = max((len(self.listed(s)) for s in steps), default=0)
 
     def drawn(self, step: Step) -> tuple[str, bool]:
@@ -228,6 +230,12 @@ class Layout:
         name = next((name for name in others if _has(read, name)), self.matrix or "")
         name = name if name in step.matrices else next(iter(others), "")
         return name, self.transposed and name == self.matrix
+
+    def _names(self, step: Step) -> Iterator[str]:
+        """Yield the names beside what is drawn."""
+        name, p = self.drawn(step)[0], step.product
+        yield from (*step.vectors, f"{p.vector} @ {name}'" if p else name)
+        yield f"mask {step.mask.formula}" if step.mask else step.output
 
     def listed(self, step: Step) -> dict[str, str]:
         """Return scalars in words, and of `several` matrices those that the step's code names."""
@@ -267,7 +275,7 @@ class _Drawing:
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
         # The drawing fits a telephone at three fifths of its size, unless cells get too small.
         self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
-        self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
+        self.left = layout.left + (c + _GAP + 26 if layout.beside else 26)
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
         canvas.grow_to(right + (2.5 * c + 2 * _GAP if layout.above else 0), 0)
@@ -315,8 +323,9 @@ class _Drawing:
             self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
             return
         self._label(name, first, y - 8, ink)
-        size = min(12.0, 1.6 * (self.left - 8) / (len(caller) + 3))
-        self.canvas.words((2, y + 8), f"of {caller}", size, ink, "left")
+        room = int((self.left - 8) / 7.5) - 3  # characters
+        caller = caller if len(caller) <= room else caller[: room - 1] + "\u2026"
+        self.canvas.words((2, y + 8), f"of {caller}", 12, ink, "left")
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -505,7 +514,7 @@ def legend(drawn: str | None = None) -> str:
         canvas, begin = SvgCanvas(), 46 if name else 2
         canvas.words((2, 12), name, 14, look.GREY, "left")
         canvas.words((begin, 12), words, 14, align="left")
-        canvas.grow_to(begin + 7.2 * len(words), 24)
+        canvas.grow_to(begin + 7.6 * len(words) + 12, 24)
         made.append(canvas.svg(f"{name} {words}".strip()))
     return "".join(made)
 
@@ -559,13 +568,15 @@ def page_of_runs(
         name = shared.setdefault(element, f"p{len(shared)}")
         return f'<use href="#{name}"/>'
 
-    graph = graph_of(every)
+    graph, sizes = graph_of(every), [16.0]  # the largest text in a cell
 
     def section(step: Step) -> str:
         code = -1 if step.code is None else codes.index(step.code)
+        drawing = draw(step, layout, share)
+        sizes.extend(map(float, re.findall(r'font-size="([\d.]+)"', drawing)))
         return _SECTION.format(
             code=code, level=step.level if step.level >= 0 else "", step=step,
-            source=_breaking(step.source or step.formula), drawing=draw(step, layout, share),
+            source=_breaking(step.source or step.formula), drawing=drawing,
             where=text(step.where), graph=graph.draw(step, share) if graph else "",
         )  # fmt: skip
 
@@ -582,7 +593,8 @@ def page_of_runs(
         facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
-        choices=choices, steps=sections[first], others=others, legend=legend(),
+        scale=f"{10 / min(sizes):.3f}", choices=choices, steps=sections[first], others=others,
+        legend=legend(),
     )  # fmt: skip
 
 
