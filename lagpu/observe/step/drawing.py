@@ -334,9 +334,9 @@ class _Drawing:
         """Write the numbers of the rows, and of the columns above them if there is room."""
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words((self.left - 6, grid.at(i, 0)[1]), str(i), 14, look.MUTED, "right")
+            self.canvas.words((self.left - 6, grid.at(i, 0)[1]), str(i), 15, look.MUTED, "right")
         for j in range(0, grid.ncols if top else 0, every):
-            self.canvas.words((grid.at(0, j)[0], top), str(j), 14, look.MUTED)
+            self.canvas.words((grid.at(0, j)[0], top), str(j), 15, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
