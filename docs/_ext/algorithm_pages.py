@@ -850,7 +850,8 @@ def _pictures(row, A, steps, shown, folder, result):
     yield f"In general: {_returned(row)}\n"
     if len(steps):
         source = " Each vertex can be the source." if "source" in row.given else ""
-        many = f"all {len(steps)} statements" if len(steps) > 1 else "the statement"
+        many = ("the statement", "both statements", f"all {len(steps)} statements")
+        many = many[min(len(steps), 3) - 1]
         link = f'<a href="{row.name}-steps.html">Step through {many}.</a>'
         yield f"{link}{source}\n"
 
