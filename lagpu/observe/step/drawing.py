@@ -217,8 +217,7 @@ class Layout:
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
         self.several = len(matrices) > 1
-        longest = max((len(name) for step in steps for name in self._names(step)), default=0)
-        self.left = min(_NAMES, 24 + 9 * longest)
+        self.longest = self._longest(steps)
         self.lines = max((len(self.listed(s)) for s in steps), default=0)
 
     def drawn(self, step: Step) -> tuple[str, bool]:
@@ -231,11 +230,16 @@ class Layout:
         name = name if name in step.matrices else next(iter(others), "")
         return name, self.transposed and name == self.matrix
 
-    def _names(self, step: Step) -> Iterator[str]:
-        """Yield the names beside what is drawn."""
-        name, p = self.drawn(step)[0], step.product
-        yield from (*step.vectors, f"{p.vector} @ {name}'" if p else name)
-        yield f"mask {step.mask.formula}" if step.mask else step.output
+    def _longest(self, steps: list[Step]) -> tuple[int, int]:
+        """Return the most characters of the label of a matrix, and of a vector or mask."""
+        of_matrices, of_vectors = [0], [0]
+        for step in steps:
+            name, turned = self.drawn(step)
+            of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
+            of_vectors += [*map(len, step.vectors), 5 + len(step.mask.formula) if step.mask else 0]
+            of_output = of_vectors if step.output in step.vectors else of_matrices
+            of_output.append(2 + len(step.output))
+        return max(of_matrices), max(of_vectors)
 
     def listed(self, step: Step) -> dict[str, str]:
         """Return scalars in words, and of `several` matrices those that the step's code names."""
@@ -275,7 +279,11 @@ class _Drawing:
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
         # The drawing fits a telephone at three fifths of its size, unless cells get too small.
         self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
-        self.left = layout.left + (c + _GAP + 26 if layout.beside else 26)
+        numbers = 26 + (c + _GAP if layout.beside else 0)  # with a factor beside the matrix
+        of_matrices, of_vectors = layout.longest
+        self.left = min(
+            _NAMES + numbers, max(8.6 * of_matrices + 6 + numbers, 8.6 * of_vectors + 12)
+        )
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
         canvas.grow_to(right + (2.5 * c + 2 * _GAP if layout.above else 0), 0)
@@ -318,6 +326,11 @@ class _Drawing:
 
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, in two lines or shortened if it is long."""
+        first, at, second = name.partition(" @ ")
+        if at and self.c >= 20:
+            self._label(name, f"{first} @", y - 10, ink)
+            self._label(name, second, y + 10, ink)
+            return
         first, of, caller = name.partition(" of ")
         if len(name) <= 19 or not of or self.c < 20:
             self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
