@@ -38,6 +38,7 @@ _IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
+    "no time left": "the measurement of all algorithms ran out of time",
     "not connected": "the answer is infinite",
     "NoPath": "the graph is not connected",
     "NotConverged": "it does not converge, or not in the iterations allowed",

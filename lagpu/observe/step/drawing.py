@@ -335,10 +335,10 @@ class _Drawing:
         if len(name) <= 19 or not of or self.c < 20:
             self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
             return
-        self._label(name, first, y - 8, ink)
-        room = int((self.left - 8) / 7.5) - 3  # characters
+        self._label(name, first, y - 10, ink)
+        room = int((self.left - 8) / 8.6) - 3  # characters
         caller = caller if len(caller) <= room else caller[: room - 1] + "\u2026"
-        self.canvas.words((2, y + 8), f"of {caller}", 12, ink, "left")
+        self.canvas.words((2, y + 10), f"of {caller}", 15, ink, "left")
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
