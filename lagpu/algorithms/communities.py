@@ -213,7 +213,7 @@ def louvain(
     if not B.is_symmetric or (B.reduce("min").new().value or 0) < 0:
         raise InvalidValue(
             "louvain: a weight is negative, or an entry has no reverse of the same value. "
-            "Give an undirected graph, as A.ewise_add(A.T, 'plus').new()."
+            "Give an undirected graph, such as A.ewise_add(A.T, 'plus').new()."
         )
     most = A.nrows if max_level is None else integer(max_level, "louvain: max_level", 1)
     resolution = inputs.number(resolution, "louvain: resolution")
