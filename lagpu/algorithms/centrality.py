@@ -47,8 +47,9 @@ def closeness_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
-        does or the sum is 0; an entry for each requested vertex.
+        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, with `wf_improved`
+        times ``(r - 1) / (n - 1)``; 0 if only u itself does or the sum is 0; an entry for each
+        requested vertex.
 
     Raises
     ------
