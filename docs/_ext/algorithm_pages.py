@@ -38,6 +38,7 @@ _IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
+    "no time left": "the measurement of all algorithms ran out of time",
     "not connected": "the answer is infinite",
     "NoPath": "the graph is not connected",
     "NotConverged": "it does not converge, or not in the iterations allowed",
@@ -301,6 +302,8 @@ def _target(tree, value=None):
         return ast.unparse(one.value.left)
     found = one.value if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
     while found is not None and found is not value:
+        if isinstance(found, ast.Call) and getattr(found.func, "attr", "new") != "new":
+            return ""  # of another statement, which has this value as an operand
         parts = [*getattr(found, "values", ()), getattr(found, "func", None)]
         found = parts[0] or getattr(found, "value", None)
     return "" if found is None else ast.unparse(one.targets[0])
@@ -628,8 +631,9 @@ def _formulas(row, steps, shown):
     yield f"## Formula\n\n```text\n{shown}\n```\n"
     if many:
         yield "Only the statements with a product are listed.\n"
-    said = [*_explained(text), *["below `#` is a function, whose argument is A"] * several]
-    said = "; ".join(said)
+    given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
+    of_each = [f"the lines below `# f` are those of a function f{given}"] * several
+    said = "; ".join([*_explained(text), *of_each])
     if said:
         yield f"The [notation](../notation.md): {said}.\n"
     yield from _unnamed(re.sub(" .*", "", text), codes)
@@ -776,10 +780,17 @@ def _multiplies(step):
 
 
 def _turned(step, A):
-    """Return a note if the matrix of a product is the graph with its edges reversed."""
+    """Return a note if a product is with the graph's edges reversed, or in both directions."""
     name = step.product.matrix if step.product is not None else None
-    is_so = name and not A.is_symmetric and step.matrices[name].isequal(A.T.new())
-    return f"; `{name}` is the reversed graph" if is_so else ""
+    if name is None or A.is_symmetric:
+        return ""
+    ways = {"reversed graph": A.T.new(), "graph with its edges in both directions": _both(A)}
+    used = next((way for way, B in ways.items() if step.matrices[name].isequal(B)), None)
+    return f"; `{name}` is the {used}" if used else ""
+
+
+def _both(A):
+    return A.ewise_add(A.T, "any").new()
 
 
 def _of_vertices(step, A, others=True):
@@ -840,7 +851,8 @@ def _pictures(row, A, steps, shown, folder, result):
     yield f"In general: {_returned(row)}\n"
     if len(steps):
         source = " Each vertex can be the source." if "source" in row.given else ""
-        many = f"all {len(steps)} statements" if len(steps) > 1 else "the statement"
+        many = ("the statement", "both statements", f"all {len(steps)} statements")
+        many = many[min(len(steps), 3) - 1]
         link = f'<a href="{row.name}-steps.html">Step through {many}.</a>'
         yield f"{link}{source}\n"
 
@@ -848,8 +860,20 @@ def _pictures(row, A, steps, shown, folder, result):
 def _returned(row):
     """Return the section of the docstring about the result as a sentence or several."""
     text = sections(getattr(algorithms, row.name))[1]["Returns"]
-    parts = re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
-    return " ".join(f"`{head}`: {plain(' '.join(said.split()))}" for head, said in parts)
+    return " ".join(f"`{head}`: {plain(_in_full(said))}" for head, said in _parts_of(text))
+
+
+def _parts_of(text):
+    return re.findall(r"^(\S.*)\n((?: +.*\n?)*)", text + "\n", re.M)
+
+
+def _in_full(said):
+    """Return what is said of a result, that of the algorithms to which it refers instead of As."""
+    words = " ".join(said.split())
+    found = re.fullmatch(r"As (`\w+`(?: and `\w+`)*)(?: returns? (?:it|them))?\.", words)
+    others = re.findall(r"\w{4,}", found[1]) if found else []
+    texts = [sections(getattr(algorithms, name))[1]["Returns"] for name in others]
+    return " ".join(_in_full(_parts_of(text)[0][1]) for text in texts) or words
 
 
 def _cells(step, drawn):

@@ -83,7 +83,8 @@ def _cell(value, field):
 def _measured(whole, file, link):
     machine = whole["machine"]
     commit = f", commit {whole['commit'][:7]}" if whole.get("commit") else ""
-    known = [x for x in whole.get("versions", {}).items() if x != ("cupy", None)]
+    found = {k: v for k, v in whole.get("versions", {}).items() if k != "cusparse"}  # CuPy's
+    known = [x for x in found.items() if x != ("cupy", None)]
     versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
     device = machine.get("device") or machine["cpu"]
     if machine.get("threads"):

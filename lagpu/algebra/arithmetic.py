@@ -387,7 +387,7 @@ class UnaryTable(OperatorTable[UnaryOp]):
     tan = _function("tan", np.tan, "the tangent of x")
     tanh = _function("tanh", np.tanh, "the hyperbolic tangent of x")
     tgamma = _function("tgamma", lambda x: _special().gamma(x), "Gamma(x)")
-    trunc = _function("trunc", np.trunc, "x without what follows the point")
+    trunc = _function("trunc", np.trunc, "x without its fraction")
 
 
 # ---- binary
@@ -453,8 +453,8 @@ class BinaryTable(OperatorTable[BinaryOp]):
         "pair", lambda x, y: np.ones_like(x), "1, whatever x and y are", reads=(False, False),
     )  # fmt: skip
     any = _binary("any", lambda x, y: y, "x or y, whichever", cuda="AnyOf")
-    land = _binary("land", np.logical_and, "x and y", domain=logical)
-    lor = _binary("lor", np.logical_or, "x or y, as truths", domain=logical)
+    land = _binary("land", np.logical_and, "whether x and y are both true", domain=logical)
+    lor = _binary("lor", np.logical_or, "whether x or y is true", domain=logical)
     lxor = _binary("lxor", np.logical_xor, "whether one of x and y is true", domain=logical)
     lxnor = _binary(
         "lxnor", lambda x, y: np.equal(x, y), "whether x and y are both true or both false",
@@ -476,11 +476,11 @@ class BinaryTable(OperatorTable[BinaryOp]):
     )  # fmt: skip
     rtruediv = _real("rtruediv", lambda x, y: np.divide(y, x), "y / x", "y / x", flips_to="truediv")
     cdiv = _binary(
-        "cdiv", _cdiv, "x / y, of integers without the rest, as in C", _CDIV.format(x="x", y="y"),
+        "cdiv", _cdiv, "x / y, of integers rounded toward 0, as in C", _CDIV.format(x="x", y="y"),
         domain=arithmetic, flips_to="rdiv",
     )  # fmt: skip
     rdiv = _binary(
-        "rdiv", lambda x, y: _cdiv(y, x), "y / x, of integers without the rest, as in C",
+        "rdiv", lambda x, y: _cdiv(y, x), "y / x, of integers rounded toward 0, as in C",
         _CDIV.format(x="y", y="x"), domain=arithmetic, flips_to="cdiv",
     )  # fmt: skip
     floordiv = _binary(
@@ -492,8 +492,8 @@ class BinaryTable(OperatorTable[BinaryOp]):
         _FLOORDIV.format(x="y", y="x"), domain=arithmetic, of_numbers=True, flips_to="floordiv",
     )  # fmt: skip
     mod = _binary(
-        "mod", lambda x, y: x % y, "the rest of x / y, with the sign of y; 0 where an integer is "
-        "divided by 0", _MOD, domain=arithmetic, of_numbers=True,
+        "mod", lambda x, y: x % y, "the remainder of x / y, with the sign of y; 0 where an integer "
+        "is divided by 0", _MOD, domain=arithmetic, of_numbers=True,
     )  # fmt: skip
     pow = _binary("pow", _pow, "x ** y", _POW, domain=arithmetic)
     rpow = _real("rpow", lambda x, y: y**x, "y ** x", "pow(y, x)", of_numbers=True)
@@ -514,9 +514,9 @@ class BinaryTable(OperatorTable[BinaryOp]):
     atan2 = _real("atan2", np.arctan2, "the angle of the point (y, x), x its height", "atan2(x, y)")
     copysign = _real("copysign", np.copysign, "|x| with the sign of y", "copysign(x, y)")
     hypot = _real("hypot", np.hypot, "the root of x * x + y * y", "hypot(x, y)")
-    fmod = _real("fmod", np.fmod, "the rest of x / y, with the sign of x", "fmod(x, y)")
+    fmod = _real("fmod", np.fmod, "the remainder of x / y, with the sign of x", "fmod(x, y)")
     remainder = _real(
-        "remainder", np.frompyfunc(_remainder, 2, 1), "the rest to the nearest multiple of y",
+        "remainder", np.frompyfunc(_remainder, 2, 1), "x less the nearest multiple of y",
         "remainder(x, y)",
     )  # fmt: skip
     ldexp = _real(  # compiled by Numba, as C does not define the cast of a large exponent
@@ -524,7 +524,7 @@ class BinaryTable(OperatorTable[BinaryOp]):
         "x * 2 ** y", "ldexp(x, cast<i32>(y))", of_numbers=True,
     )  # fmt: skip
     binom = _binary(
-        "binom", _binom, "the ways to choose y of x things", _BINOM, domain=integral64,
+        "binom", _binom, "the number of ways to choose y of x things", _BINOM, domain=integral64,
         of_numbers=True,
     )  # fmt: skip
     # Integers as bits.

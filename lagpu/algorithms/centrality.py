@@ -47,8 +47,9 @@ def closeness_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, 0 if only u itself
-        does or the sum is 0; an entry for each requested vertex.
+        ``(r - 1) / (sum of the distances from the r vertices that reach u)``, with `wf_improved`
+        times ``(r - 1) / (n - 1)``; 0 if only u itself does or the sum is 0; an entry for each
+        requested vertex.
 
     Raises
     ------
@@ -349,12 +350,12 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     Returns
     -------
     length, begin, end : int
-        The distance from `begin` to `end`: at most the diameter, and in a tree the diameter.
+        The distance from `begin` to `end`: at most the diameter; in a tree, exactly the diameter.
 
     Notes
     -----
-    Each search starts from the farthest vertex of the one before, alternately along and against the
-    edges, while distances grow.
+    Each search starts from the farthest vertex that the last one found, alternately along and
+    against the edges, while distances grow.
     Source: Gibbs, Poole and Stockmeyer 1976; Crescenzi et al. 2012 (directed).
 
     Examples

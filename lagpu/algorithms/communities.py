@@ -154,7 +154,8 @@ def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
 
 def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
     C, _ = contraction(B, labels)
-    inside, out, into = C.diag(), C.reduce_rowwise("plus").new(), C.reduce_columnwise("plus").new()
+    inside, out = C.diag(), C.reduce_rowwise("plus").new(name="out")
+    into = C.reduce_columnwise("plus").new(name="into")
     total = C.reduce("plus").new().value
     expected = out.ewise_mult(into, binary.times).new().reduce("plus").new().value or 0.0
     within = inside.reduce("plus").new().value or 0.0
@@ -212,7 +213,7 @@ def louvain(
     if not B.is_symmetric or (B.reduce("min").new().value or 0) < 0:
         raise InvalidValue(
             "louvain: a weight is negative, or an entry has no reverse of the same value. "
-            "Give an undirected graph, as A.ewise_add(A.T, 'plus').new()."
+            "Give an undirected graph, such as A.ewise_add(A.T, 'plus').new()."
         )
     most = A.nrows if max_level is None else integer(max_level, "louvain: max_level", 1)
     resolution = inputs.number(resolution, "louvain: resolution")

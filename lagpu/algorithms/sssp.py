@@ -156,7 +156,7 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     Returns
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
-        As `bellman_ford` returns it.
+        0 at the source; a vertex that cannot be reached has no entry.
 
     Raises
     ------

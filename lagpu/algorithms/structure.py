@@ -306,7 +306,7 @@ def topological_levels(A: Matrix) -> Vector:
 
 
 def topological_order(A: Matrix) -> Vector:
-    """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
+    """Return the vertices of an acyclic graph, ordered so that every edge leads to a later one.
 
     Parameters
     ----------

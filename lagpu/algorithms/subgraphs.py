@@ -230,7 +230,7 @@ def _require_weights(A: Matrix, what: str) -> None:
     if A.apply("isnan").new().reduce("lor").new().value or not A.is_symmetric:
         raise InvalidValue(
             f"{what}: a weight is NaN, or an entry has no reverse of the same value. "
-            "Give an undirected graph, as A.ewise_add(A.T, 'min').new()."
+            "Give an undirected graph, such as A.ewise_add(A.T, 'min').new()."
         )
 
 
@@ -252,8 +252,8 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     Returns
     -------
     Matrix, (n, n)
-        The entries of `A` that are in the forest. Of edges of one weight the first in the order of
-        rows is preferred, so there is one answer.
+        The entries of `A` that are in the forest. Of edges with the same weight the first in the
+        order of rows is preferred, so there is one answer.
 
     Raises
     ------
@@ -265,8 +265,8 @@ def minimum_spanning_forest(A: Matrix, *, maximum: bool = False) -> Matrix:
     Borůvka's algorithm on trees of pointers: O(log n) rounds of work O(n + m), after the host has
     sorted the edges; memory 40 bytes an entry. A tree that is a star (all of its vertices point to
     the root) chooses its least edge outward, and its root points to the other end's parent from
-    then on. Of two stars that choose one edge the lesser root stays. Other trees halve their depth.
-    Source: Borůvka 1926; Awerbuch and Shiloach 1987 (stars).
+    then on. Of two stars that choose the same edge the lesser root stays. Other trees halve their
+    depth. Source: Borůvka 1926; Awerbuch and Shiloach 1987 (stars).
 
     Examples
     --------

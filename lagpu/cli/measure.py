@@ -18,7 +18,7 @@ from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, on_gp
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
-_QUICK = "--quick shows that everything runs and is right: its times say nothing of the paper's."
+_QUICK = "--quick shows that everything runs and is right: its times say nothing about the paper's."
 
 
 def _measure(

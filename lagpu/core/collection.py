@@ -247,7 +247,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     sum_of_inverses = Aggregator(_inverses, "the sum of 1 / x")
     root_mean_square = Aggregator(_root_mean, "the root of the mean of squares")
     geometric_mean = Aggregator(_geometric, "the product's n-th root")
-    harmonic_mean = Aggregator(_harmonic, "the count by the sum of 1/x")
+    harmonic_mean = Aggregator(_harmonic, "the count divided by the sum of 1 / x")
     varp = Aggregator(_variance(0), "the variance of a population")
     vars = Aggregator(_variance(1), "the variance of a sample")
     stdp = Aggregator(_then(unary.sqrt, _variance(0)), "the standard deviation of a population")

@@ -75,7 +75,8 @@ class Cells:
         for place, (kind, text) in self.cells.items():
             if text:
                 wide = len(text) - (text.count(".") + text.count("-")) / 2  # of digits
-                canvas.words(self.at(*place), text, min(size, 1.4 * room / wide), kind.ink)
+                fits = max(1.4 * room / wide, min(1.5 * room / wide, 10.1))
+                canvas.words(self.at(*place), text, min(size, fits), kind.ink)
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:

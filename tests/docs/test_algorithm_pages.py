@@ -116,6 +116,8 @@ def test_a_formula_names_what_its_source_names(tmp_path):
         "path_weight": ["lengths = first(A ⊗ taken)"],  # not the search for the path
         "radius": ["# bfs_levels", "# radius", "result = min(eccentricity)"],
         "closeness_centrality": ["# _reversed", "reversed = A'", "# bfs_levels"],
+        "square_clustering": ["t = plus(P)", "walks = minus(t ⊗ degree)"],
+        "modularity": ["out = plus(C)", "into = plus(C')"],
     }
     for name, expected in formulas.items():
         text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
@@ -124,6 +126,13 @@ def test_a_formula_names_what_its_source_names(tmp_path):
         assert not re.search(r"\(old\)|\(2\)|^s = min\(A\)|index\(column", text, re.M), text
     matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
     assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
+
+
+def test_a_page_says_itself_what_the_result_of_an_algorithm_is():
+    rows = pages.rows()
+    for name, other in (("out_degree_centrality", "in_degree_centrality"), ("bfs", "bfs_parents")):
+        assert pages._returned(rows[other]).split("`: ")[1] in pages._returned(rows[name])
+    assert not [name for name in rows if ": As [" in pages._returned(rows[name])]
 
 
 def test_a_page_draws_the_loops_that_its_code_shows(tmp_path):

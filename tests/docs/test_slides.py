@@ -75,13 +75,18 @@ def test_pictures_are_whole_on_a_telephone(page, tmp_path):
     script = (
         "const drawn = [...document.querySelectorAll('.pictures svg')];"
         "const cut = svg => svg.getBoundingClientRect().right > innerWidth || !svg.viewBox.baseVal;"
+        "const size = text => parseFloat(getComputedStyle(text).fontSize)"
+        " * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b) * 390"
+        " / document.documentElement.clientWidth;"  # without the scrollbar
         "document.title = [drawn.length, drawn.filter(cut).length,"
-        " document.documentElement.scrollWidth <= innerWidth].join(' ');"
+        " document.documentElement.scrollWidth <= innerWidth,"
+        " Math.min(...[...document.querySelectorAll('.pictures svg text')].map(size))].join(' ');"
     )
     dom = browse(page, tmp_path, script, "--window-size=500,900")
-    drawn, cut, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
+    drawn, cut, fits, least = re.search(r"<title>(.*)</title>", dom)[1].split()
     assert int(drawn) > 10
     assert (cut, fits) == ("0", "true")
+    assert float(least) >= 10  # pixels of text on a telephone of 390
 
 
 def test_ids_that_drawings_refer_to_are_of_one_slide_each(page):

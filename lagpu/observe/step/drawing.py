@@ -33,7 +33,7 @@ _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _WAITING = 9  # most vectors that have their place from the first step on
-_NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
+_NAMES, _GAP = 132, 10  # most pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
 _CORNERS = (1, -1), (-1, -1), (1, 1), (-1, 1)  # of a vertex, the first the best for its value
 
@@ -217,6 +217,7 @@ class Layout:
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
         self.several = len(matrices) > 1
+        self.longest = self._longest(steps)
         self.lines = max((len(self.listed(s)) for s in steps), default=0)
 
     def drawn(self, step: Step) -> tuple[str, bool]:
@@ -228,6 +229,17 @@ class Layout:
         name = next((name for name in others if _has(read, name)), self.matrix or "")
         name = name if name in step.matrices else next(iter(others), "")
         return name, self.transposed and name == self.matrix
+
+    def _longest(self, steps: list[Step]) -> tuple[int, int]:
+        """Return the most characters of the label of a matrix, and of a vector or mask."""
+        of_matrices, of_vectors = [0], [0]
+        for step in steps:
+            name, turned = self.drawn(step)
+            of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
+            of_vectors += [*map(len, step.vectors), 5 + len(step.mask.formula) if step.mask else 0]
+            of_output = of_vectors if step.output in step.vectors else of_matrices
+            of_output.append(2 + len(step.output))
+        return max(of_matrices), max(of_vectors)
 
     def listed(self, step: Step) -> dict[str, str]:
         """Return scalars in words, and of `several` matrices those that the step's code names."""
@@ -267,7 +279,11 @@ class _Drawing:
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
         # The drawing fits a telephone at three fifths of its size, unless cells get too small.
         self.c = c = float(max(11, min(18, 600 // widest), min(34, 330 // widest)))
-        self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
+        numbers = 26 + (c + _GAP if layout.beside else 0)  # with a factor beside the matrix
+        of_matrices, of_vectors = layout.longest
+        self.left = min(
+            _NAMES + numbers, max(8.6 * of_matrices + 6 + numbers, 8.6 * of_vectors + 12)
+        )
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
         canvas.grow_to(right + (2.5 * c + 2 * _GAP if layout.above else 0), 0)
@@ -310,13 +326,19 @@ class _Drawing:
 
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, in two lines or shortened if it is long."""
+        first, at, second = name.partition(" @ ")
+        if at and self.c >= 20:
+            self._label(name, f"{first} @", y - 10, ink)
+            self._label(name, second, y + 10, ink)
+            return
         first, of, caller = name.partition(" of ")
         if len(name) <= 19 or not of or self.c < 20:
             self._label(name, name if len(name) <= 19 else name[:18] + "\u2026", y, ink)
             return
-        self._label(name, first, y - 8, ink)
-        size = min(12.0, 1.6 * (self.left - 8) / (len(caller) + 3))
-        self.canvas.words((2, y + 8), f"of {caller}", size, ink, "left")
+        self._label(name, first, y - 10, ink)
+        room = int((self.left - 8) / 8.6) - 3  # characters
+        caller = caller if len(caller) <= room else caller[: room - 1] + "\u2026"
+        self.canvas.words((2, y + 10), f"of {caller}", 15, ink, "left")
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -325,9 +347,9 @@ class _Drawing:
         """Write the numbers of the rows, and of the columns above them if there is room."""
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words((self.left - 6, grid.at(i, 0)[1]), str(i), 14, look.MUTED, "right")
+            self.canvas.words((self.left - 6, grid.at(i, 0)[1]), str(i), 15, look.MUTED, "right")
         for j in range(0, grid.ncols if top else 0, every):
-            self.canvas.words((grid.at(0, j)[0], top), str(j), 14, look.MUTED)
+            self.canvas.words((grid.at(0, j)[0], top), str(j), 15, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -505,7 +527,7 @@ def legend(drawn: str | None = None) -> str:
         canvas, begin = SvgCanvas(), 46 if name else 2
         canvas.words((2, 12), name, 14, look.GREY, "left")
         canvas.words((begin, 12), words, 14, align="left")
-        canvas.grow_to(begin + 7.2 * len(words), 24)
+        canvas.grow_to(begin + 7.6 * len(words) + 12, 24)
         made.append(canvas.svg(f"{name} {words}".strip()))
     return "".join(made)
 
@@ -559,13 +581,15 @@ def page_of_runs(
         name = shared.setdefault(element, f"p{len(shared)}")
         return f'<use href="#{name}"/>'
 
-    graph = graph_of(every)
+    graph, sizes = graph_of(every), [16.0]  # the largest text in a cell
 
     def section(step: Step) -> str:
         code = -1 if step.code is None else codes.index(step.code)
+        drawing = draw(step, layout, share)
+        sizes.extend(map(float, re.findall(r'font-size="([\d.]+)"', drawing)))
         return _SECTION.format(
             code=code, level=step.level if step.level >= 0 else "", step=step,
-            source=_breaking(step.source or step.formula), drawing=draw(step, layout, share),
+            source=_breaking(step.source or step.formula), drawing=drawing,
             where=text(step.where), graph=graph.draw(step, share) if graph else "",
         )  # fmt: skip
 
@@ -582,7 +606,8 @@ def page_of_runs(
         facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
-        choices=choices, steps=sections[first], others=others, legend=legend(),
+        scale=f"{10 / min(sizes):.3f}", choices=choices, steps=sections[first], others=others,
+        legend=legend(),
     )  # fmt: skip
 
 
