@@ -672,7 +672,7 @@ def _returned_sum(code, steps):
 
 def _unnamed(text, codes):
     """Yield that the code has no name for some results in a text."""
-    source = "".join(map(inspect.getsource, codes))
+    source = "\n".join(map(_without_docstring, codes))
     found = [x for x in ("T", "t", "s") if re.search(rf"(?<![\w.]){x}(?![\w(])", text)
              and not re.search(rf"\b{x}\b[^=\n(]*= ", source)]  # fmt: skip
     if found:

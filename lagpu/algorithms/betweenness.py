@@ -547,11 +547,11 @@ def betweenness_estimate(
 
     Notes
     -----
-    Each of m = `k` sources, drawn from N, contributes an x to a vertex; the vertex itself counts as
-    a source only with endpoints. Centrality is a multiple of the mean x, the standard error the
-    same multiple of ``sqrt((1 - m/N) s**2 / m)``, where ``s**2 = sum((x - mean)**2) / (m - 1)`` is
-    an unbiased estimate of the variance over all choices. Contributions are skewed, so an interval
-    from this error is rough if k is small.
+    Each of m = `k` sources, drawn from N, contributes a value x to a vertex; the vertex itself
+    counts as a source only with endpoints. Centrality is a multiple of the mean x, the standard
+    error the same multiple of ``sqrt((1 - m/N) s**2 / m)``, where
+    ``s**2 = sum((x - mean)**2) / (m - 1)`` is an unbiased estimate of the variance over all
+    choices. Contributions are skewed, so an interval from this error is rough if k is small.
     Source: Brandes and Pich 2007; Cochran 1977, chapter 2 (sampling without replacement).
 
     Examples

@@ -46,7 +46,7 @@ class Vector(Collection):
 
     Notes
     -----
-    Copies and pickles are as those of a `Matrix`.
+    Copies and pickles behave as those of a `Matrix`.
     """
 
     __slots__ = ()

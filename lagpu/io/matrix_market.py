@@ -88,17 +88,18 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def _of_large(data: bytes, sizes: Sizes, name: str) -> list[Edges]:
-    """Return the entries of a large file of real numbers by pyarrow, or nothing of another one."""
-    if sizes.field != "real":
+    """Return the entries of a large file by pyarrow, or nothing where others must read it."""
+    kind, width = {"real": "f", "integer": "i", "pattern": ""}.get(sizes.field), _width(sizes.field)
+    if kind is None:
         return []
     try:
         parts = reading.shares(data, sizes.start, name, " ", "int32")
-        u, v, values = edges = Edges.join([Edges.of(columns, 3) for columns in parts])
+        u, v, values = edges = Edges.join([Edges.of(columns, width) for columns in parts])
     except Malformed:
         return []
     _, (rows, cols), least = edges.extent()
     inside = least > 0 and rows <= sizes.nrows and cols <= sizes.ncols
-    fits = inside and values is not None and values.dtype.kind == "f"
+    fits = inside and ("" if values is None else values.dtype.kind) == kind
     return [Edges(u - 1, v - 1, values)] if fits else []
 
 
@@ -156,14 +157,14 @@ _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
 _LINE = re.compile(r"Line ([0-9]+): ")
 
 
-def edges_of(text: bytes, sizes: Sizes) -> Edges:
+def edges_of(text: bytes, sizes: Sizes, *, quick: bool = True) -> Edges:
     """Return the entries of whole lines as they are, or raise `Fault` for a line that is none."""
     # SciPy's parser gets only lines that are entries: it reads ``3abc`` as 3, and reads beyond its
     # memory to find the end of a last line that is cut.
     field = sizes.field
     text = reading.fortran(text) if field == "real" else text
     width, count, whole = reading.regular(text, b" ")
-    usual = width == _width(field) and (whole or field == "real")
+    usual = quick and width == _width(field) and (whole or field == "real")
     if not usual or (field == "unsigned-integer" and b"-" in text):
         _require_rows(text, field)
         count = text.count(b"\n") - len(_BLANK.findall(text))
@@ -174,7 +175,8 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(head.encode() + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        _require_rows(text, field)
+        if usual:  # a line of blanks may count as one of numbers
+            return edges_of(text, sizes, quick=False)
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
         shown = text.split(b"\n", line)[line - 1].strip()

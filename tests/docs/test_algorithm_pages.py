@@ -124,6 +124,7 @@ def test_a_formula_names_what_its_source_names(tmp_path):
         at = [text.split("\n")[:-1].index(line) for line in expected]
         assert at == sorted(at) or name == "maximal_matching", text
         assert not re.search(r"\(old\)|\(2\)|^s = min\(A\)|index\(column", text, re.M), text
+    assert "`T` and `t` have no name" in page_of("square_clustering", tmp_path)
     matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
     assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
 

@@ -96,6 +96,11 @@ def test_spaces_signs_and_line_ends_of_all_kinds(save):
     assert entries(read_cpu(save(content))) == [(0, 1, -1.5), (1, 2, 0.5), (2, 0, float("inf"))]
 
 
+def test_a_line_of_one_blank_is_no_entry(save):
+    assert entries(read_cpu(save(BANNER + "pattern general\n3 3 0\n \n"))) == []
+    assert entries(read_cpu(save(BANNER + "pattern general\n3 3 1\n \n1 2\n"))) == [(0, 1, True)]
+
+
 def test_numbers_without_a_sign(save):
     A = read_cpu(save(BANNER + "unsigned-integer general\n2 2 1\n1 2 18446744073709551615\n"))
     assert A.dtype is UINT64

@@ -96,8 +96,9 @@ def test_both_readers_say_the_same(case, sizes):
 
 
 @st.composite
-def real_matrices(draw):
-    """Return a text that is mostly a Matrix Market file of real numbers."""
+def coordinates(draw):
+    """Return a text that is mostly a Matrix Market file."""
+    field = draw(st.sampled_from(["real", "real", "integer", "pattern", "unsigned-integer"]))
     ends = st.sampled_from(["1", "2", "3", "03"])
     values = st.sampled_from(draw(st.sampled_from([_WEIGHTS, _WEIGHTS[6:], ["1", "-0"]])))
     rows = draw(st.lists(st.tuples(ends, ends, values), max_size=8))
@@ -105,17 +106,18 @@ def real_matrices(draw):
         k, place = draw(st.integers(0, len(rows) - 1)), draw(st.integers(0, 2))
         word = draw(st.sampled_from([*_ODD, "-0", "-0.0", "0", "4", "1e-999"]))
         rows[k] = (*rows[k][:place], word, *rows[k][place + 1 :])
-    lines = [" ".join(row) for row in rows]
+    width = 3 - (field == "pattern" and draw(st.integers(0, 4)) > 0)
+    lines = [" ".join(row[:width]) for row in rows]
     if draw(st.integers(0, 4)) == 0:
         odd = draw(st.sampled_from([*_LINES, " 1 2 3", "1  2 3", "1 2 3 ", "1\t2\t3"]))
         lines.insert(draw(st.integers(0, len(lines))), odd)
     end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
     text = end.join(lines) + draw(st.sampled_from([end, end, ""]))
-    return f"%%MatrixMarket matrix coordinate real general\n3 3 {len(rows)}\n{text}"
+    return f"%%MatrixMarket matrix coordinate {field} general\n3 3 {len(rows)}\n{text}"
 
 
-@given(text=real_matrices(), size=st.sampled_from([64, 1 << 24]))
-def test_both_readers_say_the_same_of_real_matrices(text, size):
+@given(text=coordinates(), size=st.sampled_from([64, 1 << 24]))
+def test_both_readers_say_the_same_of_coordinates(text, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "PIECE", size)
         patch.setattr(reading, "_SHARE", size)
@@ -133,6 +135,8 @@ def test_both_readers_say_the_same_of_real_matrices(text, size):
         ("source\ttarget\nann\tbob\nbob\tx\n", ".tsv", {"renumber": True}),
         ("# c\n0 1 2.5\r\n1 2 3\r\n", ".txt", {}),
         ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 .5\n2 1 7\n", ".mtx", {}),
+        ("%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 5\n2 1 7\n", ".mtx", {}),
+        ("%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 1\n2 1\n", ".mtx", {}),
     ],
 )  # fmt: skip
 def test_a_large_text_is_read_by_pyarrow_where_it_is_installed(monkeypatch, text, suffix, options):

@@ -282,7 +282,7 @@ class _Drawing:
         numbers = 26 + (c + _GAP if layout.beside else 0)  # with a factor beside the matrix
         of_matrices, of_vectors = layout.longest
         self.left = min(
-            _NAMES + numbers, max(8.6 * of_matrices + 6 + numbers, 8.6 * of_vectors + 12)
+            _NAMES + numbers, max(8.4 * of_matrices + 4 + numbers, 8.4 * of_vectors + 10)
         )
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
