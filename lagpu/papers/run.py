@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import gc
 import itertools
@@ -24,7 +23,7 @@ from lagpu.backends.protocol import Backend, Measured
 from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
-from lagpu.bench.suite import ALGORITHMS, Searched, Tested, entries_of, placed_on
+from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on
 from lagpu.core import Matrix
 from lagpu.core.recorder import Observer, observing
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
@@ -109,39 +108,6 @@ def runner_of(variant: Variant, place: Backend) -> Runner:
     return Runner(variant, chosen, name)
 
 
-class _Roots(Tested):
-    """A graph with the roots of one variant, which are fewer where `seconds` do not suffice."""
-
-    seconds: float | None = math.inf  # of all runs of a variant; None: as many as the turn before
-    limited = False  # whether what compares results must not take memory of the device
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.libraries: dict[str, Any] = {}
-
-    def own(self, count: int, seconds: float | None) -> _Roots:
-        """Return the graph with some roots alone; results are common."""
-        found = copy.copy(self)
-        found.roots, found.seconds = self.roots[:count], seconds
-        return found
-
-    def compare(self, root: int, output: str, who: str, found: Any) -> str:
-        return super().compare(root, output, who, entries_of(found) if self.limited else found)
-
-    def paced(self, clock: Clock) -> Iterator[int]:
-        """Yield the roots; after the first one leave out those that there is no time for."""
-        # A quarter of them, and again a quarter: two days seldom differ in the number.
-        for k, root in enumerate(progress.over([*self.roots], "roots")):
-            begin = time.perf_counter()
-            yield root
-            if not k and self.seconds is not None:
-                seconds = clock.slowest(time.perf_counter() - begin)
-                while len(self.roots) > 1 and len(self.roots) * seconds > self.seconds:
-                    del self.roots[max(len(self.roots) // 4, 1) :]
-            if k + 1 == len(self.roots):
-                return
-
-
 class _Kernels(Observer):
     """Times the kernels of each statement by themselves, and counts nothing, as a trace does."""
 
@@ -213,13 +179,13 @@ class _Clock(Clock):
 
 
 def _timed(
-    tested: _Roots, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
+    tested: Tested, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
     read: Callable[[int, Any], Any],
 ) -> tuple[Searched, Any]:  # fmt: skip
     """Search from every root; return the times, and the last result."""
     refusal = ""
     with suite.as_mode(clock.mode):
-        if tested.seconds is not None or tested.limited or clock.mode == "fused":
+        if tested.seconds is not None or tested.on_host or clock.mode == "fused":
             root, mode = tested.roots[0], clock.mode
             # The first run compiles kernels and makes workspaces: a second one may be much shorter.
             enough = 1e3 * (tested.seconds or math.inf)
@@ -245,7 +211,7 @@ def _timed(
 
 
 def searches(
-    tested: _Roots, A: Matrix, runner: Runner, before: int, by_part: bool = False
+    tested: Tested, A: Matrix, runner: Runner, before: int, by_part: bool = False
 ) -> Searched:
     """Search from every root, and prove the last result."""
     variant, place, output = runner.variant, runner.place, runner.variant.output
@@ -272,7 +238,7 @@ def searches(
     return found._replace(output=output, refusal=refusal, nbytes=nbytes)
 
 
-def accumulations(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
+def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
@@ -456,7 +422,7 @@ class _Graphs:
     def forget(self) -> None:
         """Drop the graph, but for what is on the host: the next one may be the same in pieces."""
         self._A: Matrix | None = None
-        self._tested: dict[int, _Roots] = {}
+        self._tested: dict[int, Tested] = {}
 
     def source(self, graph: PaperGraph) -> str | None:
         """Return the file or the text of a graph; None without any."""
@@ -507,7 +473,7 @@ class _Graphs:
             gc.collect()
             self._A = self._again()
 
-    def tested(self, graph: PaperGraph, roots: int) -> _Roots:
+    def tested(self, graph: PaperGraph, roots: int) -> Tested:
         """Return a graph with some roots and the results so far."""
         A, source = self.matrix(graph), str(self.source(graph))
         if self._host is None or self._host[0] != source:
@@ -521,7 +487,7 @@ class _Graphs:
         _, host, candidates = self._host
         if roots not in self._tested:
             chosen = drawn(candidates, roots, self.request.seed)
-            self._tested[roots] = _Roots(graph.name, host, chosen)
+            self._tested[roots] = Tested(graph.name, host, chosen)
             if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
                 again = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
@@ -598,7 +564,7 @@ class _Work:
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         runners, limit = self._runners(graphs.place_of(graph)), request.memory
         tested = graphs.tested(graph, count)
-        tested.limited, most = limit is not None, len(tested.roots)
+        tested.on_host, most = limit is not None, len(tested.roots)
         found: dict[Runner, list[Searched]] = {runner: [] for runner in runners}
         for turn, runner in itertools.product(range(_TURNS), runners):
             who = f"{graph.name}, {runner.variant.name}"
@@ -648,7 +614,7 @@ class _Work:
         return runners
 
     def _measured(
-        self, graph: PaperGraph, count: int, tested: _Roots, runner: Runner, turn: int
+        self, graph: PaperGraph, count: int, tested: Tested, runner: Runner, turn: int
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
