@@ -119,9 +119,6 @@ class HostGraph:
             return sp.csr_array(parts, shape=shape)
         return sp.csc_array(parts, shape=shape).tocsr()
 
-    def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
-        return drawn(self.candidates(A), count, seed)
-
     def candidates(self, A: Matrix) -> Array:
         """Return the vertices of the largest component that have an edge to another."""
         candidates: Array = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)

@@ -200,16 +200,6 @@ class Clock:
                 device.synchronize()
 
 
-def statistics_of(
-    device_ms: Sequence[float], wall_ms: Sequence[float], edges: Sequence[int]
-) -> Row:
-    """Return a row's statistics over the roots; `edges` are those that each search traverses."""
-    q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
-    found = {"median_ms": median, "max_ms": max(device_ms)}
-    found |= {"wall_median_ms": float(np.median(wall_ms)), "q1_ms": q1, "q3_ms": q3}
-    return found | {"gteps": harmonic_gteps(device_ms, edges)}
-
-
 def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
     """Return the harmonic mean of the rates, in 10**9 edges a second."""
     return len(ms) / sum(t / m for t, m in zip(ms, edges, strict=True)) / 1e6

@@ -14,7 +14,6 @@ import importlib.util
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from lagpu.bench.harness import Array, Row
 from lagpu.catalog import FEW, PRODUCTS, RANK_ERROR, SAMPLED, Algorithm, Answer, depths, factors
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
+from lagpu.versions import version
 
 _SAMPLE = f"betweenness_centrality {SAMPLED} sources"
 Found = tuple[Array, Array]  # vertices and their levels
@@ -78,10 +78,8 @@ def versions(names: Sequence[str]) -> dict[str, str | None]:
     """Return the versions of some libraries; the names of some packages depend on that of CUDA."""
     found: dict[str, str | None] = {}
     for name in names:
-        found[name] = None
-        try:
-            found[name] = metadata.version(PEERS[name].package)
-        except metadata.PackageNotFoundError:
+        found[name] = version(PEERS[name].package)
+        if found[name] is None:
             with contextlib.suppress(Exception):  # installed, but broken
                 found[name] = importlib.import_module(PEERS[name].module).__version__
     return found

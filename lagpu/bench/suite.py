@@ -20,7 +20,7 @@ from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
-from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
+from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.catalog import FINDS, PROOFS
 from lagpu.core import Matrix, Vector
@@ -97,7 +97,7 @@ class Tested:
     def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
         host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
-        return cls(name, host, host.roots(bare, roots, seed))
+        return cls(name, host, drawn(host.candidates(bare), roots, seed))
 
     def own(self, count: int, seconds: float | None) -> Tested:
         """Return the graph with some roots alone; results are common."""
@@ -191,10 +191,13 @@ class Tested:
         facts = self.host.facts
         device_ms, wall_ms, *_ = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
+        q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
         return {
             "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
             "policy": None, "orientation": "auto", "output": found.output,
-            "roots": len(self.roots), **harness.statistics_of(device_ms, wall_ms, edges),
+            "roots": len(self.roots), "median_ms": median, "max_ms": max(device_ms),
+            "wall_median_ms": float(np.median(wall_ms)), "q1_ms": q1, "q3_ms": q3,
+            "gteps": harness.harmonic_gteps(device_ms, edges),
             "first_ms": found.first_ms, "bytes": found.nbytes, "checked": not found.refusal,
             "vertices": facts.vertices, "edges": facts.edges, **how,
         }  # fmt: skip

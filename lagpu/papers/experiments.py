@@ -197,9 +197,9 @@ def _compared(
     return [x for x in mine if x["variant"] in names or (BEST in names and x["of_paper"])]
 
 
-def _runs(row: Row) -> list[float]:
+def _runs(row: Row, name: str = "runs", one: str = "value") -> list[float]:
     """Return the value of each run; an old report has one."""
-    return list(row.get("runs", [row["value"]]))
+    return list(row.get(name, [row[one]]))
 
 
 def spread_of(row: Row) -> float:
@@ -208,15 +208,11 @@ def spread_of(row: Row) -> float:
     return max(runs) / min(runs) if None not in runs and min(runs) > 0 else 1.0
 
 
-def _bounds(runs: Sequence[float]) -> Range:
-    """Return what a number may be, by some runs of it."""
+def _range(row: Row, *names: str) -> Range:
+    """Return what a row's value may be, or another number, by its runs."""
+    runs = _runs(row, *names)
     by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
     return min(runs) / by, max(runs) * by
-
-
-def _range(row: Row) -> Range:
-    """Return what a row's value may be, by its runs."""
-    return _bounds(_runs(row))
 
 
 def _merit(row: Row) -> Range:
@@ -373,7 +369,7 @@ def _falls(rows: Sequence[Row], of: str) -> Said:
     mine = sorted(rows, key=itemgetter("value"))
     words = []
     for row, more in itertools.combinations(mine, 2):
-        rate, other = (_bounds(x.get("rates", [x["gteps"]])) for x in (row, more))
+        rate, other = (_range(x, "rates", "gteps") for x in (row, more))
         differ = _range(row)[1] < _range(more)[0]
         words.append(_judged((rate[0] - other[1], rate[1] - other[0]), 0.0) if differ else UNKNOWN)
     values = ", ".join(f"{x['graph']} {x['value']:.3g} at {x['gteps']:.3g}" for x in mine)

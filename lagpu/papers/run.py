@@ -52,11 +52,6 @@ _NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, 
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
-def _has_gpus(place: Backend) -> bool:
-    devices = harness.devices_of(place)
-    return bool(devices) and all(device.xp is not np for device in devices)
-
-
 class Runner(NamedTuple):
     """A variant and where it runs, on no backend if it is a library."""
 
@@ -69,7 +64,7 @@ class Runner(NamedTuple):
         """Whether it runs on a GPU by the kernel or the policy of the paper, or by the library."""
         variant, place = self.variant, self.place
         asked = variant.kernel or variant.policy or self.runs_as
-        return place is None or (self.runs_as == asked and _has_gpus(place))
+        return place is None or (self.runs_as == asked and Clock(place).has_device)
 
     @property
     def mode(self) -> str:
@@ -436,7 +431,8 @@ class _Graphs:
             return "a small graph, since --quick is given" if self.request.quick else graph.why
         if not is_spec(given):
             return ""
-        if graph.made is None or _generator(given) != _generator(graph.made):
+        generators = {canonical(text).partition(":")[0] for text in (given, graph.made or "")}
+        if len(generators) > 1:
             return f"size only: {given}, by --graph"
         return f"{graph.why or 'by the same generator'}; of another size, by --graph"
 
@@ -495,10 +491,6 @@ class _Graphs:
         return self._tested[roots]
 
 
-def _generator(text: str) -> str:
-    return canonical(text).partition(":")[0]
-
-
 class _Work:
     """One experiment: its rows, what is missing, what was refused."""
 
@@ -515,7 +507,7 @@ class _Work:
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
-        if not _has_gpus(graphs.place):
+        if not Clock(graphs.place).has_device:
             self.missing.setdefault(f"a GPU: times on {graphs.place.name} judge no claim")
         if experiment.energy:
             try:
