@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 from lagpu import backends, errors
-from lagpu.backends import protocol
 from lagpu.bench import graphs, harness, peers
 from lagpu.bench.graphs import HostGraph, Summary
 from lagpu.bench.harness import Clock, Report, Row, Say, used_bytes
@@ -80,7 +79,6 @@ class Bench:
 
     def __init__(self) -> None:
         self._system: Any = None
-        self._place: protocol.Backend | None = None
         self._clock = Clock()
         self._before = 0
         self._asked: peers.Asked | None = None
@@ -95,10 +93,10 @@ class Bench:
 
     def open(self, system: str, folder: Path) -> None:
         given, peer = HostGraph.read(folder), peers.PEERS.get(system)
-        self._place = None if peer else backends.get(system)
-        self._before = used_bytes(self._place) if self._place else 0
+        place = None if peer else backends.get(system)
+        self._before = used_bytes(place) if place else 0
         self._system = peer.open(given) if peer else Backend(system, given)
-        self._clock = Clock(self._place)
+        self._clock = Clock(place)
 
     def prepare(self, key: str) -> None:
         self._asked = None  # frees what the question before has prepared
@@ -111,7 +109,7 @@ class Bench:
         takes a third of the limit, the seconds of the whole call, without compiling.
         """
         assert self._asked is not None
-        place, (run, read) = self._place, self._asked
+        place, (run, read) = self._clock.backend, self._asked
         compiled = self._clock.compile_ms()
         if place is not None:
             place.last_loop = ""

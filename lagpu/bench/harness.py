@@ -96,9 +96,9 @@ class Span:
         for device in self._devices:
             with device.alone():
                 self._timers.append(device.timer().__enter__())
-            if self._together:
-                with device.alone():
+                if self._together:
                     self._launched.append(device.timer().__enter__())
+            if self._together:
                 self._ending.enter_context(device.launches_end(self._launched[-1]))
         return self
 

@@ -14,7 +14,7 @@ from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, on_gpus, paper_of
+from lagpu.papers.experiments import PaperGraph, experiments_of, on_gpus, paper_of
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
@@ -164,11 +164,15 @@ def run_paper(
 
 def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, str]:
     """Return the files of ``--graph NAME=FILE`` and ``--graph FOLDER`` by the paper's name."""
+    # A file in a folder, or in one below, is known by its name in the SuiteSparse collection, up
+    # to its first dot; ``-`` and ``_`` are the same.
     found = {}
     for text in given:
         name, equals, file = text.partition("=")
         if Path(text).is_dir():
-            here = files_in(Path(text), graphs)
+            below = sorted(Path(text).rglob("*.*"))
+            files = {_key(x.name.partition(".")[0]): str(x) for x in below}
+            here = {x.name: files[_key(x.file)] for x in graphs if _key(x.file) in files}
             if not here:
                 names = ", ".join(dict.fromkeys(graph.file for graph in graphs))
                 raise InvalidValue(f"--graph: {text} has no file of {names}.")
@@ -178,3 +182,7 @@ def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, s
         else:
             raise InvalidValue(f"--graph: {text!r} is no folder, and no NAME=FILE.")
     return found
+
+
+def _key(name: str) -> str:
+    return name.casefold().replace("_", "-")

@@ -424,18 +424,6 @@ def on_gpus(experiments: Sequence[Experiment], gpus: int) -> list[Experiment]:
     return found
 
 
-def files_in(folder: Path, graphs: Sequence[PaperGraph]) -> dict[str, str]:
-    """Return the files in a folder, by the paper's name of the graph."""
-    # A file is known by its name in the SuiteSparse collection, in any folder below, up to its
-    # first dot; ``-`` and ``_`` are the same.
-    found = {_key(file.name.partition(".")[0]): str(file) for file in sorted(folder.rglob("*.*"))}
-    return {graph.name: found[_key(graph.file)] for graph in graphs if _key(graph.file) in found}
-
-
-def _key(name: str) -> str:
-    return name.casefold().replace("_", "-")
-
-
 def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
     found: dict[str, list[PaperGraph]] = {}
     for row in csv.DictReader(file.read_text("utf-8").splitlines()):

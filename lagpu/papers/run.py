@@ -24,6 +24,7 @@ from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on
+from lagpu.check.graph import Edges
 from lagpu.core import Matrix
 from lagpu.core.recorder import Observer, observing
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
@@ -32,7 +33,7 @@ from lagpu.generators.load import canonical, is_random, is_spec, load
 from lagpu.host import progress
 from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
-from lagpu.io.csc import CSC, column_blocks
+from lagpu.io.csc import CSC
 from lagpu.observe.trace import trace
 from lagpu.operations import Constant
 from lagpu.papers import experiments as data
@@ -41,7 +42,6 @@ from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 _QUICK_ROOTS = 2
 _BY_LEVEL = "by level"  # of a system on a grid, whose levels the host runs: Python's time
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
-_BLOCK = 1 << 26  # entries looked at together
 _KERNELS_MS = 20.0  # of runs of one search
 _LONG = 8  # times of the seconds of a turn: a search that takes longer runs once
 _SPANS = 4  # roots whose span is measured, where the kernels' times count
@@ -263,15 +263,14 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
     level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
     for dense, (indices, values) in zip((level, path, delta), found, strict=True):
         dense[indices] = values
-    col_ptr, row_idx = tested.host.columns
-    right = np.zeros(n)
-    for first, last in column_blocks(col_ptr, _BLOCK):
-        v = np.repeat(np.arange(first, last), np.diff(col_ptr[first : last + 1]))
-        u = row_idx[col_ptr[first] : col_ptr[last]]
-        next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
-        u, v = u[next_one], v[next_one]
-        right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
-    if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
+
+    def share(e: Edges) -> Array:
+        next_one = (level[e.end] >= 0) & (level[e.begin] == level[e.end] + 1)
+        return np.where(next_one, path[e.end] / path[e.begin] * (1 + delta[e.begin]), 0.0)
+
+    edges = tested.host.pattern.slices  # those of each u with the ends of its edges as begins
+    edges = edges if edges.symmetric else edges.reversed
+    if np.allclose(delta, edges.at_ends(share, np.add, 0.0), rtol=1e-9, atol=1e-9):
         return ""
     return f"dependencies from vertex {root} do not obey their recurrence"
 
