@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def bench(
                 f"confirms the answer; {machine_line(found)}",
             )
 
-        _measure("bench", json_file, lambda *how: algorithms.run(family, *how), show_family)
+        _measure("bench", json_file, partial(algorithms.run, family), show_family)
         return
     _refuse_options("with --algorithm", times)
     if graphs and zoo.scale_of(graphs[0]) is not None:
@@ -85,13 +86,8 @@ def bench(
             what = f"At the slowest root, by {found['cost']}; {machine_line(found)}"
             show(zoo.table(found["rows"]), what)
 
-        kinds = [*map(str, outputs)]
-        _measure(
-            "bench",
-            json_file,
-            lambda say, keep: zoo.run(name, place, kinds, roots, say, keep, show),
-            show_zoo,
-        )
+        searched = partial(zoo.run, name, place, [*map(str, outputs)], roots, show=show)
+        _measure("bench", json_file, searched, show_zoo)
         return
     plan = suite.Plan(
         graphs or (), tuple(dict.fromkeys(backend or ["auto"])),
@@ -159,7 +155,7 @@ def run_paper(
         if request.quick:
             show(_QUICK)
 
-    _measure("paper", json_file, lambda *how: run(paper, experiments, request, *how), show_tables)
+    _measure("paper", json_file, partial(run, paper, experiments, request), show_tables)
 
 
 def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, str]:
