@@ -236,11 +236,25 @@ class VectorLevels:
             by_level = v.device.order_of(values)
             self.order = stores.gather(v.device, indices, by_level, kind)
             self.level = stores.gather(v.device, values, by_level)
-        self.lowest, self.deepest = 0, -1
-        if len(indices):
-            ends = self.level[:1], self.level[-1:]
-            self.lowest, self.deepest = (int(self._device.read(x)) for x in ends)
         self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The least level and the largest, for which the host waits."""
+        if not len(self.level):
+            return [0, -1]
+        with self._device.alone():
+            ends = self.level[:: max(len(self.level) - 1, 1)]
+            found: list[int] = self._device.to_host(ends).tolist()
+        return found
+
+    @property
+    def lowest(self) -> int:
+        return self._ends[0]
+
+    @property
+    def deepest(self) -> int:
+        return self._ends[-1]
 
     @cached_property
     def offsets(self) -> Array:
