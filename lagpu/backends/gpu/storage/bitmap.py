@@ -221,17 +221,6 @@ def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     return indices, stores.on_host(v, None if v.values is None else v.values[there], len(indices))
 
 
-_MANY = 1 << 18  # levels of which it takes longer to sort all bytes than to ask for their size
-
-
-def _short(levels: Array) -> Array:
-    """Return many levels as bytes if they fit, since these are sorted in one pass."""
-    if len(levels) < _MANY:
-        return levels
-    few = levels.astype(np.uint8)
-    return few if (few == levels).all() else levels
-
-
 class VectorLevels:
     """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels."""
 
@@ -244,7 +233,7 @@ class VectorLevels:
             self.order = stores.as_type(v.device, indices, kind)
             self.level = stores.filled(v.device, len(indices), v.dtype, v.number)
         else:
-            by_level = v.device.order_of(_short(values))
+            by_level = v.device.order_of(values)
             self.order = stores.gather(v.device, indices, by_level, kind)
             self.level = stores.gather(v.device, values, by_level)
         self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
