@@ -33,7 +33,7 @@ _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES = 32, 4
-_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
+_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}", "radius": "`{1}={0}`"}
 _IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
@@ -217,6 +217,7 @@ def formula(step):
     left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
     left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
     right = re.sub(r" ([a-z]+)_([a-z]+) ", r" \1.\2 ", right)
+    right = re.sub(r"offdiag\((\w+), 0\)", r"offdiag(\1)", right)
     return rounded(re.sub(r" \((old|\d)\)", "", f"{left} {sign[1] if sign else ''}= {right}"))
 
 
@@ -248,6 +249,9 @@ def _by_source(step, left, right):
             if "agg." in ast.unparse(node.args[0]):  # several statements that have no name
                 return _target(tree) or left, f"{op}({ast.unparse(node.func.value)})"
             operands = {one.arg: one.value for one in node.keywords}
+            if node.func.attr == "ewise_union":
+                given = [*node.args[2:], *operands.values()]
+                right = f"{right[:-1]}, {', '.join(map(ast.unparse, given))})"
             if len(node.args) > 1:
                 operands["right"] = node.args[1]
             if _is_local(step, node.func.value):  # two names of one object
@@ -277,6 +281,7 @@ def _by_source(step, left, right):
     whole = r"\.value\b[^.]*$|^return float" if left == "s" else r"\.new\(\)$|where_any\(.*\.new\("
     if left in ("s", "t", "T") and returned and re.search(whole, returned):
         left = "result"
+        right = f"one({right})" if "where_any(" in returned else right
     return left, right
 
 
@@ -332,6 +337,7 @@ def written(step):
     text = re.sub(r"(\w+)\((\S+) ([⊗⊕]) (\S+)\)$", _ewise, text)
     text = re.sub(r"(?<= )(\w+)\(([^(), ]+?)('?)\)$", partial(_called, step), text)
     text = re.sub(r"(?<= )(\w+)\((\w+'?), ([^() ]+)\)$", partial(_bound, step), text)
+    text = text.replace('select("offdiag", 0)', 'select("offdiag")')
     return re.sub(r"(?<=\w)'", ".T", text)
 
 
@@ -399,6 +405,11 @@ def _said(row, given):
     return names[row.given.index(given)] if given == "radius" else given
 
 
+def _numbers(found):
+    """Return a number, or two of a list, in words."""
+    return " and ".join(map(str, found)) if isinstance(found, list) else str(found)
+
+
 def title(name):
     """Return the name of a function in words."""
     words = re.sub(r"\b(k|in|out) (?=\w)", r"\1-", name.replace("_", " "))
@@ -450,12 +461,7 @@ def code_of(row, steps):
     these are on short pages.
     """
     function = getattr(algorithms, row.name)
-    public, around, ran = function.__code__, sys.modules[function.__module__], set()
-    sys.setprofile(lambda frame, *_: ran.add(frame.f_code))
-    try:
-        run(row, small(kind_of(row)))
-    finally:
-        sys.setprofile(None)
+    public, around, ran = function.__code__, sys.modules[function.__module__], _ran(row)
     counted = {}
     for step in steps:
         if step.code is not None:
@@ -497,6 +503,17 @@ def code_of(row, steps):
     numbers = [line for line in numbers if re.search(rf"\b{line.split()[0]}\b", text)]
     text = "".join([*numbers, *"\n" * bool(numbers), text])
     return text, called & {*algorithms.__all__}, set(shown)
+
+
+def _ran(row):
+    """Return the functions that run, each with the line from which it returned at last."""
+    ran = {}
+    sys.setprofile(lambda frame, *_: ran.__setitem__(frame.f_code, frame.f_lineno))
+    try:
+        run(row, small(kind_of(row)))
+    finally:
+        sys.setprofile(None)
+    return ran
 
 
 def _names(code):
@@ -612,12 +629,17 @@ def _formulas(row, steps, shown):
         listed.insert(k, text)
         owners.insert(k, code.co_qualname.split(".")[0])
         places.insert(k, (code, line))
+    ran, public = _ran(row), getattr(algorithms, row.name).__code__
     for code in () if many else codes:
-        if result := _returned_sum(code, steps):
+        if result := _returned_sum(code, steps, ran):
             k = max(k for k, (one, _) in enumerate(places, 1) if one is code)
+            k = len(listed) if code is public else k
             listed.insert(k, f"result = {result}")
             owners.insert(k, code.co_qualname.split(".")[0])
+            places.insert(k, (code, ran[code]))
     views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
+    live = [x for x, view in views if re.match(r"selection\(", view)
+            and re.search(rf"^{view[10:-1]}\b", "\n".join(listed), re.M)]  # fmt: skip
     for name, view in reversed(views):  # the values of a diagonal are computed before
         used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
         k = used[0] if view.startswith("diag") else 0
@@ -631,9 +653,17 @@ def _formulas(row, steps, shown):
     yield f"## Formula\n\n```text\n{shown}\n```\n"
     if many:
         yield "Only the statements with a product are listed.\n"
+    left = [x for x in steps if x.code in codes and x not in loops and not _is_aside(x)]
+    if part := [] if many else sorted({x.code.co_qualname.split(".")[0] for x in left}):
+        of_these = f"Of {_listed(part)} only" if several else "Only"
+        loop = "their loops" if part[1:] else "the loop"
+        yield f"{of_these} the statements of {loop} are listed.\n"
     given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
     of_each = [f"the lines below `# f` are those of a function f{given}"] * several
-    said = "; ".join([*_explained(text), *of_each])
+    change = [f"{_listed([x])} changes with its vector" for x in live[:1]]
+    if live[1:]:
+        change = [f"{_listed(live)} change with their vectors"]
+    said = "; ".join([*_explained(text), *change, *of_each])
     if said:
         yield f"The [notation](../notation.md): {said}.\n"
     yield from _unnamed(re.sub(" .*", "", text), codes)
@@ -651,7 +681,7 @@ def _of_scalars(code, steps):
     names = {name for group in scalars for name in group.split(", ")}
     ran = {step.line for step in steps if step.code is code}
     for block in ast.walk(ast.parse(source)):
-        body = block.body if isinstance(block, ast.For | ast.While) else []
+        body = block.body if isinstance(block, ast.For | ast.While | ast.If) else []
         lines = [one.lineno + code.co_firstlineno - 1 for one in body]
         for line, one in zip(lines, body, strict=True) if ran & {*lines} else ():
             found = re.fullmatch(r"(\w+)(?:\(accum=binary\.(\w+)\))? << (.+)", ast.unparse(one))
@@ -659,15 +689,20 @@ def _of_scalars(code, steps):
                 yield code, line, f"{found[1]} {found[2] or ''}= {found[3].strip('()')}"
 
 
-def _returned_sum(code, steps):
-    """Return what a function computes from numbers in its last line, which is no step, or None."""
+def _returned_sum(code, steps, ran):
+    """Return what a function computes from numbers in the line that it returned from, or None."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    *others, last = [node for node in ast.walk(tree) if isinstance(node, ast.Return)] or [tree]
-    line = getattr(last, "lineno", 0) + code.co_firstlineno - 1
-    if others or any(step.code is code and step.line == line for step in steps):
-        return None
-    found = re.fullmatch(r"return float\((.*)\)", ast.unparse(last))
-    return found and found[1]
+    first = code.co_firstlineno - 1
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    last = next((x for x in nodes if x.lineno + first <= ran[code] <= x.end_lineno + first), tree)
+    text = ast.unparse(last)
+    for step in steps:  # their number of entries
+        if step.code is code and step.line == getattr(last, "lineno", 0) + first:
+            text = re.sub(r"\(\w.*\.new\(\)(?=\.nvals)", f"({step.output}", text)
+            if f"({step.output}.nvals" not in text:
+                return None
+    found = re.fullmatch(r"return float\((.*)\)", text)
+    return found and re.sub(r"(\w+)\.nvals", r"nvals(\1)", found[1])
 
 
 def _unnamed(text, codes):
@@ -697,6 +732,7 @@ _SIGNS = (  # of a formula, and what they mean
     (r" \w+= ", "`x op= y` merges y into x by op"),
     (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
     (r"⊕", "`f(x ⊕ y)` has entries where x or y has"),
+    (r"⊕ \w+, ", "`f(x ⊕ y, a, b)` takes a for a missing x and b for a missing y"),
     (r"\b(eq|[gln][et])\(\w+ ⊗", "`{0}(x ⊗ y)` is whether x is {2} y"),
     (r"value(\w\w)\(", "`value{0}(x, y)` keeps the entries {2} y"),
     (r"\.eq ", "`eq(x, y)` is whether x is y"),
@@ -707,6 +743,8 @@ _SIGNS = (  # of a formula, and what they mean
     (r"\bindex\(", "`index(x)` has the index of each entry"),
     (r"\bcolindex\(", "`colindex(x)` has the column of each entry"),
     (r"offdiag\(", "`offdiag` leaves out the diagonal"),
+    (r"A\.nrows", "`A.nrows` is the number of vertices"),
+    (r"\bnvals\(", "`nvals(x)` is the number of entries of x"),
     (r"\bone\(", "`one(x)` is x with 1 for each entry"),
     (r"\bdiag\(", "`diag(v)` has v on the diagonal"),
     (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument reduce all "
@@ -806,7 +844,7 @@ def _pictures(row, A, steps, shown, folder, result):
         [
             *([_GIVEN_TO[row.name]] if row.name in _GIVEN_TO else []),
             *(
-                _GIVEN.get(x, f"{_said(row, x)} {{}}").format(str(_FACTS[x]).strip("[]"))
+                _GIVEN.get(x, "{1} {0}").format(_numbers(_FACTS[x]), _said(row, x))
                 for x in row.given
             ),
             *(f"`{name}={x}`" for name, x in row.options.items()),

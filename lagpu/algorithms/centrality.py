@@ -461,7 +461,7 @@ def pagerank(
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex; the ranks have the sum 1, less what is lost.
+        An entry for each vertex; their sum is 1, or less if walkers are lost (``dangling=False``).
 
     Raises
     ------
@@ -474,10 +474,10 @@ def pagerank(
     -----
     One product per iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
     Motwani and Winograd 1999; parameters, stopping and dangling vertices as in NetworkX, except
-    for the bound 1e-3: NetworkX has only ``n * tol``, and stops after one or two iterations if a
-    graph has a million vertices, since all ranks add up to 1. With the default `tol` the bound
-    matters from 1000 vertices on. After a change by r the ranks are within
-    ``r * alpha / (1 - alpha)`` of the exact ones.
+    that changes must be below ``min(n * tol, 1e-3)``: NetworkX has only ``n * tol``, and stops
+    after one or two iterations if a graph has a million vertices, since all ranks add up to 1. With
+    the default `tol` the bound 1e-3 matters from 1000 vertices on. After a change by r the ranks
+    are within ``r * alpha / (1 - alpha)`` of the exact ones.
     The GAP benchmark's PageRank (Beamer et al. 2015) is ``pagerank(A, tol=1e-4 / n, weight=False,
     dangling=False)``. That of LDBC Graphalytics (Iosup et al. 2016) has k iterations:
     ``pagerank(A, max_iter=k, tol=None, weight=False)``.

@@ -42,7 +42,7 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     Returns
     -------
     Matrix, (n, n), FP64
-        An entry for each pair, 0 if nothing is common.
+        An entry for each pair, even if it is 0.
 
     Raises
     ------
@@ -132,8 +132,9 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    ``2 (A & A') 1 / (A 1 + A' 1)`` with a vector 1 of ones, in work O(m). `overall_reciprocity`
-    is the share of the whole graph. Source: Garlaschelli and Loffredo 2004.
+    ``2 (A & A') 1 / (A 1 + A' 1)`` with the pattern A, its edges A & A' that have a reverse, and a
+    vector 1 of ones, in work O(m). `overall_reciprocity` is the share of the whole graph.
+    Source: Garlaschelli and Loffredo 2004.
 
     Examples
     --------

@@ -532,8 +532,8 @@ def shortest_path(
     Returns
     -------
     list of int
-        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
-        the target.
+        One of the paths with fewest edges or, with `weight`, of least length; ``[source]`` if
+        `source` is `target`.
 
     Raises
     ------
@@ -547,9 +547,9 @@ def shortest_path(
 
     Notes
     -----
-    If levels grow by a constant factor, two searches visit about the square root of the vertices
-    that one visits, but Python decides after each level which search goes on. With weights the cost
-    is that of `sssp_parents`; without negative ones the search goes no farther than the target.
+    If levels grow by a constant factor and one search visits v vertices, two visit about sqrt(v),
+    but Python decides after each level which search goes on. With weights the cost is that of
+    `sssp_parents`; without negative ones the search goes no farther than the target.
     Source: Pohl 1971.
 
     Examples

@@ -138,16 +138,16 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
         worse << frontier.ewise_mult(colours, binary.ge)
         frontier(~worse.V, replace=True) << frontier
         colours(frontier.S) << frontier
-    labels = Vector(own.dtype, A.nrows, like=A, name="labels")
+    members = Vector(own.dtype, A.nrows, like=A, name="members")
     same << own.ewise_mult(colours, binary.eq)
     frontier(same.V, replace=True) << own
     for _ in loop(until_empty=frontier):
-        labels(frontier.S) << frontier
+        members(frontier.S) << frontier
         # No successor has a greater colour: the largest is the own one if any is.
-        frontier(~labels.S, replace=True) << semiring.max_second(A @ frontier)
+        frontier(~members.S, replace=True) << semiring.max_second(A @ frontier)
         same << frontier.ewise_mult(colours, binary.eq)
         frontier(same.V, replace=True) << frontier
-    return labels
+    return members
 
 
 # ---- the two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two
@@ -690,7 +690,8 @@ def transitivity(A: Matrix) -> float:
 
     Notes
     -----
-    Three times the number of triangles over the number of paths of two edges. Source: Newman 2003.
+    If each edge has a reverse, three times the number of triangles over that of paths of two edges;
+    one masked product. Source: Newman 2003.
 
     Examples
     --------
@@ -720,9 +721,9 @@ def triangle_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex v, ``(sum of t(u) / 3 over v and its neighbours in triangles, and
-        of t(u) over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
-        0 without triangles.
+        An entry for each vertex v. If t(u) triangles have the vertex u, it is the sum of t(u) / 3
+        over v and the neighbours that share a triangle with v, plus the sum of t(u) over its other
+        neighbours, divided by the number of triangles of the graph; 0 without triangles.
 
     Raises
     ------
@@ -757,7 +758,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 
 
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
-    """Return the share of squares among those that the neighbours of each vertex could close.
+    """Return for each vertex the share of its possible squares that exist.
 
     Parameters
     ----------
@@ -780,8 +781,8 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     -----
     With ``P = A (+.pair) A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
     over the entries p of its row off the diagonal; ``(d - 1) (sum of p) - 2 t - q`` squares are
-    possible. P has an entry for each two vertices with a common neighbour, up to n**2. Exact but
-    for one division.
+    possible. P has an entry for each pair of vertices with a common neighbour, up to n**2, and
+    takes work O(sum of squared degrees). Exact but for one division.
     Source: Lind, Gonzalez and Herrmann 2005; Zhang et al. 2008; as NetworkX.
 
     Examples

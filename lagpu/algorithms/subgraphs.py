@@ -178,8 +178,8 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    As `bfs_levels_multi` from some vertices at a time, as many as the backend advises: k + 1
-    products of work O(m) for each 64 of them. Source: Then et al. 2014.
+    As `bfs_levels_multi` for some vertices at a time, as many as the backend advises after one
+    search: k + 1 products of work O(m) for each 64 of them. Source: Then et al. 2014.
 
     Examples
     --------

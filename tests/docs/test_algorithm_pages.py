@@ -104,7 +104,7 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     formulas = {
         "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
         "shortest_path": ["before[source] = source", "back[target] = target"],
-        "k_core": ["peeled = valuele(left, degree)", "result = valuege(core, k)"],
+        "k_core": ["peeled = valuele(left, degree)", "result = one(valuege(core, k))"],
         "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(backward, e)"],
         "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
         "triangle_count": ["largest = max(degree)", "result = plus(around) // 6"],
@@ -118,6 +118,10 @@ def test_a_formula_names_what_its_source_names(tmp_path):
         "closeness_centrality": ["# _reversed", "reversed = A'", "# bfs_levels"],
         "square_clustering": ["t = plus(P)", "walks = minus(t ⊗ degree)"],
         "modularity": ["out = plus(C)", "into = plus(C')"],
+        "overall_reciprocity": ["E = offdiag(A)", "result = nvals(T) / nvals(A)"],
+        "transitivity": ["result = plus(around) // 6", "result = 6 * _count(E) / pairs"],
+        "maximal_independent_set": ["best = minus(scores ⊕ best, 0, -1)"],
+        "pagerank": ["given = lost * sent", "given plus= jumps", "new plus= given"],
     }
     for name, expected in formulas.items():
         text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
@@ -127,6 +131,17 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     assert "`T` and `t` have no name" in page_of("square_clustering", tmp_path)
     matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
     assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
+
+
+def test_a_formula_says_what_it_leaves_out_and_what_changes(tmp_path):
+    assert "\nOnly the statements of the loop are listed.\n" in page_of("k_truss", tmp_path)
+    page = page_of("is_bipartite", tmp_path)
+    assert "\nOf `bfs_parents` and `bipartite_sides` only the statements of their loops" in page
+    assert "statements of the loop are" not in page_of("modularity", tmp_path)
+    page = page_of("minimum_spanning_forest", tmp_path)
+    assert "; `S`, `P`, `G`, `H` and `L` change with their vectors.\n" in page
+    assert "; `P` changes with its vector.\n" in page_of("connected_components", tmp_path)
+    assert " with its vector" not in page_of("maximal_matching", tmp_path)
 
 
 def test_a_page_says_itself_what_the_result_of_an_algorithm_is():
@@ -223,7 +238,8 @@ def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
         assert ("Notes" in said) != (name in pages._AS), name
     page = page_of("neighborhood", tmp_path)
     assert "As [`bfs_levels`](bfs_levels.md#method-and-cost)." in page
-    assert "vertices, source 0, k 2; the edges are `{(0, 1), (0, 2), " in page
+    assert "vertices, source 0, `k=2`; the edges are `{(0, 1), (0, 2), " in page
+    assert "vertices, sources 0 and 4, `k=2`; the edges are" in page_of("k_hop", tmp_path)
 
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
@@ -268,7 +284,7 @@ def test_a_caption_has_the_statement_as_a_program_has_it(tmp_path):
     assert '`lengths << A.ewise_mult(taken, "first")`' in page
     assert "# path_weight returns 7</p>" in (tmp_path / "path_weight-steps.html").read_text("utf-8")
     assert '`s << degree.reduce("max")`' in page_of("triangle_count", tmp_path)
-    assert '`truss(C.S, replace=True) << A.select("offdiag", 0)`' in page_of("k_truss", tmp_path)
+    assert '`truss(C.S, replace=True) << A.select("offdiag")`' in page_of("k_truss", tmp_path)
     assert "`P << place.selection()`" in page_of("contraction", tmp_path)
 
 

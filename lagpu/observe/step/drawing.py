@@ -327,7 +327,7 @@ class _Drawing:
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, in two lines or shortened if it is long."""
         first, at, second = name.partition(" @ ")
-        if at and self.c >= 20:
+        if at and self.layout.nrows * self.c >= 40:
             self._label(name, f"{first} @", y - 10, ink)
             self._label(name, second, y + 10, ink)
             return
@@ -501,7 +501,8 @@ class GraphDrawing:
         """Return where a word of a vertex has room and is far from edges: at a corner, or below."""
         (x, y), ways = self._at[i], self._ways[i]
         fit = [c for c in _CORNERS if 0 < x + c[0] * wide < _WIDTH]
-        if wide / 2 < x < _WIDTH - wide / 2 and y + self._radius + 20 < _HEIGHT:
+        half = 0.48 * (wide - 0.75 * self._radius)  # of the word alone
+        if half < x < _WIDTH - half and y + self._radius + 20 < _HEIGHT:
             fit.append((0, 1))
         near = {c: (ways @ c).max(initial=-1) / np.hypot(*c) for c in fit or _CORNERS}
         return min(near, key=lambda c: round(float(near[c]), 1))
