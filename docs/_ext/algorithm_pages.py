@@ -27,8 +27,14 @@ from lagpu.host.display import short
 from lagpu.observe.step import drawing
 
 MEASURED, ON_CPU = "h200-algorithms.json", "cpu-algorithms.json"
+_MANY = 12  # entries of a matrix that are compared one by one
+_AS_GOOD = {  # what an algorithm chooses, by its docstring: other answers of an exercise
+    "possible parents": "A vertex may have another one of its possible parents.",
+    "cycle of odd length": "Another odd cycle is right, too.",
+    "One of the paths": "Another path of least length is right, too.",
+}
 _WIDE = 480  # pixels of a picture that has a line to itself
-_SHOWN = 12  # entries of a vector in text
+_SHOWN = 49  # entries in text: all of a small graph
 _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
@@ -558,7 +564,7 @@ def markdown(row, folder, measured):
         *_formulas(row, steps, shown),
         *_code(row, code, called),
         *_pictures(row, A, steps, shown, folder, shows(result)),
-        *_cost(whole, said),
+        *_cost(whole, said, len({step.code for step in steps if step.level >= 0})),
         *_speed(row, measured),
         *_exercises(row, steps, shown, result, shows),
         *_others(row),
@@ -604,10 +610,17 @@ def _formulas(row, steps, shown):
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
     seen, listed, owners, places, new = set(), [], [], [], None
-    for step in loops:
+    whole = None  # of a number that the next statement uses
+    for step, later in zip(loops, [*loops[1:], None], strict=True):
         text = formula(step)
+        if whole:
+            text, whole = re.sub(r"\bs\)$", f"{whole})", text), None
         if _is_aside(step):
             continue
+        if later and (later.code, later.line) == (step.code, step.line):
+            whole = text[4:] if text[:4] == "s = " and formula(later)[-4:] == ", s)" else None
+            if whole:
+                continue
         without_numbers = re.sub(r" \(\w+\)|-?\d[\d.e+-]*|inf", "", text)  # of an iteration
         key, level = (step.code, step.line, without_numbers), (step.code, step.level)
         again = level == new and step.level >= 0 and text != listed[-1]  # in the same iteration
@@ -728,6 +741,8 @@ _SIGNS = (  # of a formula, and what they mean
     (r"\.secondi ", "`secondi(x, y)` is the row of y"),
     (r" any\.", "`any` keeps one of several"),
     (r"= depth", "`depth` counts the iterations from 0"),
+    (r"s\(here\)", "`here` and `above` are the vertices of a level and of the one before it, from "
+     "the last level to the first"),
     (r"\w'(?!\w)", "`'` transposes"),
     (r" \w+= ", "`x op= y` merges y into x by op"),
     (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
@@ -750,7 +765,7 @@ _SIGNS = (  # of a formula, and what they mean
     (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument reduce all "
      "its values to a number, or each row if the result is a vector"),
     (r" outer\(", "`op outer(x, y)` has op(x[i], y[j]) at (i, j)"),
-    (r"\[:, ", "`D[:, k]` is column k"),
+    (r"\[:, ", "`D[:, k]` is column k, `D[k, :]` row k"),
     (r"(?:^|\n)result = ", "`result` is what the function returns"),
 )  # fmt: skip
 
@@ -773,6 +788,7 @@ def _free(text):
         right = re.sub(r" \w+\.\w+ |\w+ (?=outer)", " ", right)
         names = r"(?<![\w.])[A-Za-z_]\w*(?![\w(.]|' ')"
         used |= dict.fromkeys(re.findall(names, " ".join([*re.findall(r"[⟨[](.*)", left), right])))
+    assigned -= {"above"} if "s(here)" in text else set()  # of the sweep, though of others, too
     return [x for x in used if x not in assigned and x not in ("True", "False")]
 
 
@@ -857,6 +873,7 @@ def _pictures(row, A, steps, shown, folder, result):
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
     chosen = [step for step in chosen if not _is_aside(step)]
+    chosen = [x for x in chosen if x.output in {*x.vectors, *x.matrices}] or chosen
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
@@ -872,6 +889,8 @@ def _pictures(row, A, steps, shown, folder, result):
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         drawn = html.unescape(re.search('aria-label="(.*?)"', made)[1])
+        if not re.search(r">[^<]* \(\d\)", made):  # the picture has no second one to distinguish
+            drawn = re.sub(r" \(\d\)", "", drawn)
         yield f":::{{figure}} {file.name}\n:alt: {_cells(step, made)}{drawn}\n"
         turned = _turned(step, A).replace(";", ",")
         yield f"Step {step.number}{level}{turned}: `{written(step)}`\n:::"
@@ -918,7 +937,8 @@ def _cells(step, drawn):
     """Return what a drawing shows as cells, in words; an empty string for a graph."""
     if "The graph of " in drawn:
         return ""
-    names = [drawing.Layout([step]).matrix, *step.vectors, *{step.output} & {*step.matrices}]
+    read, _ = drawing.Layout([step]).drawn(step)
+    names = [read, *step.vectors, *{step.output} & {*step.matrices}]
     return f"Cells of {_listed(filter(None, dict.fromkeys(names)))}. ".replace("`", "")
 
 
@@ -931,7 +951,7 @@ def _last_loop(row):
     return A.backend.last_loop
 
 
-def _cost(row, said):
+def _cost(row, said, loops):
     yield "## Method and cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
@@ -939,7 +959,9 @@ def _cost(row, said):
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
         how, _, why = how.removesuffix(": only one source").partition(": ")  # of the last batch
-        yield f"How its loop runs on `sim`, on the small graph: *{how}*{f' ({why})' * bool(why)}.\n"
+        why = f" ({why})" * bool(why)
+        last = "last " * (loops > 1)
+        yield f"How its {last}loop runs on `sim`, on the small graph: *{how}*{why}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
@@ -956,7 +978,7 @@ def _cost(row, said):
     heads = ["graph", "vertices n", "entries m", "statements", "products", "read"]
     kept = [k for k in range(6) if any(line[k] for line in lines)]
     read = "; *read* are the entries that products with a vector look at" * (5 in kept)
-    read += ", without those of two matrices" * (5 in kept and len(kinds) > 1)
+    read += " (products of two matrices are left out)" * (5 in kept and len(kinds) > 1)
     stopped = any("NotConverged" in line[0] for line in lines)
     yield (
         "Counted on `cpu`, on grids and on the largest component of Kronecker graphs"
@@ -1025,14 +1047,40 @@ def _exercises(row, steps, shown, result, shows):
         before += _turned(step, small(kind_of(row)))
         yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
-        yield _solution(f"{step.output} is {after}.")
+        yield _solution(f"{step.output} is {after}.{_also(step)}")
     if found:
         (i, j), other = found
         number = 1 + bool(products)
         way = "between {} and {}" if small(kind_of(row)).is_symmetric else "from {} to {}"
         way = f"{number}. Run it without the edge {way.format(i, j)}"
         yield f"{way}. What changes in the result?\n"
-        yield _solution(f"Before: {shows(result)}. Then: {other}.")
+        free = "".join(f" {words}" for x, words in _AS_GOOD.items() if x in _returned(row))
+        yield _solution(_compared(shows(result), other) + free)
+
+
+def _compared(before, after):
+    """Return two results in words; of many entries of a matrix those that differ."""
+    found = [re.findall(r"\(\d, \d\): [^,}]+", text) for text in (before, after)]
+    if max(map(len, found)) <= _MANY:
+        return f"Before: {before}. Then: {after}."
+    apart = [[x for x in some if x not in others] for some, others in (found, found[::-1])]
+    before, after = (", ".join(some) or "no entry" for some in apart)
+    return f"Before: {before}. Then: {after}. The other entries stay."
+
+
+def _also(step):
+    """Return what `any` could keep in place of what a product wrote, or an empty string."""
+    p, op = step.product, re.search(r" any_(first|secondi) ", step.formula)
+    if op is None or (op[1] == "first" and not p.vector_left):
+        return ""
+    wrote, read = step.vectors[step.output].to_dict(), step.before[p.vector].to_dict()
+    other = {}
+    for ends in zip(*(part.tolist() for part in step.matrices[p.matrix].to_coo()[:2]), strict=True):
+        i, j = ends[::-1] if p.transposed == p.vector_left else ends
+        found = i if op[1] == "secondi" else read.get(i)
+        if i in read and j in wrote and found != wrote[j]:
+            other[j] = found
+    return f" As any keeps one of several, {entries(other)[1:-1]} is right, too." if other else ""
 
 
 def _changed(row, before, shows):

@@ -40,7 +40,7 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
         Entry (a, b) combines the entries of `A` from the a-th label to the b-th; those within a
         label are on the diagonal. True counts 1.
     names : Vector, (k,)
-        The label of each vertex of the quotient, rising.
+        The label of each vertex of the quotient, in rising order.
 
     Raises
     ------

@@ -43,7 +43,8 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Notes
     -----
-    "fastsv" takes about log(n) iterations of three products, two of them with a selection.
+    "fastsv" takes about log(n) iterations of three products, two of them with a selection; "bfs"
+    takes one search for each component.
     Source: Zhang, Azad and Buluç 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
@@ -596,10 +597,11 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Notes
     -----
-    W has the cube root of each weight divided by the largest, and ``S = W + W'``. The numerator is
-    the diagonal of S**3, by one masked product, and the denominator ``2 (d (d - 1) - 2 r)`` for d
-    edges in and out and r neighbours in both directions. For an undirected graph that is the share
-    above; without weights it is computed faster. Weighted results agree with NetworkX up to 1e-12.
+    W has the cube root of each weight divided by the largest, 1 without weights; ``S = W + W'``.
+    The numerator is the diagonal of S**3, by one masked product, the denominator
+    ``2 (d (d - 1) - 2 r)`` for d edges in and out and r neighbours in both directions. An
+    undirected graph without weights has a faster way to the same share: joined pairs over all
+    pairs of neighbours. Weighted results agree with NetworkX up to 1e-12.
     Source: Watts and Strogatz 1998; Onnela et al. 2005 (weights); Fagiolo 2007 (directions).
 
     Examples
@@ -732,7 +734,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Notes
     -----
-    ``C<s(A)> = A (+.pair) A``, ``y = C 1`` and ``(3 A y - 2 pattern(C) y + y) / (1' y)``: one
+    ``C⟨s(A)⟩ = A plus.pair A``, ``y = C 1`` and ``(3 A y - 2 pattern(C) y + y) / (1' y)``: one
     masked product and two with a vector, O(m) memory. Only one division is rounded.
     Source: Burkhardt 2021.
 
@@ -779,7 +781,7 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    With ``P = A (+.pair) A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
+    With ``P = A plus.pair A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
     over the entries p of its row off the diagonal; ``(d - 1) (sum of p) - 2 t - q`` squares are
     possible. P has an entry for each pair of vertices with a common neighbour, up to n**2, and
     takes work O(sum of squared degrees). Exact but for one division.

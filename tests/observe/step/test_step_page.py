@@ -57,6 +57,14 @@ def test_a_step_as_text(A):
     ]
 
 
+def test_words_have_the_number_of_a_scalar_and_few_digits(A):
+    graph = GraphDrawing("A", found := list(lagpu.step(algorithms.degree_centrality, A)))
+    assert found[-1].words.startswith("Step 6: share << times(share, 0.3333). share has 0: 0.333")
+    assert 'aria-label="The graph of A. Step 1: ' in graph.draw(found[0])
+    counted = lagpu.step(algorithms.triangle_count, A)
+    assert any(one.words.endswith(": s << max(degree). s is 2.") for one in counted)
+
+
 def test_long_vectors_and_scalars_as_text(backend):
     def wide(n):
         u = Vector.from_coo([0, 30], [0.5, 1 / 3], size=n, backend=backend)
