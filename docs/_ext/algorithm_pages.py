@@ -41,6 +41,13 @@ _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES = 32, 4
 _GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}", "radius": "`{1}={0}`"}
 _IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
+_COUNTED = {  # the arguments of what is counted on larger graphs
+    "source": "from the vertex with most edges",
+    "sources": "from the vertex with most edges and from vertex 0",
+    "target": "to vertex 5",
+    "few": "for vertices 0 and 4",
+    "sampled": "with 3 sampled sources",
+}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
@@ -980,8 +987,10 @@ def _cost(row, said, loops):
     read = "; *read* are the entries that products with a vector look at" * (5 in kept)
     read += " (products of two matrices are left out)" * (5 in kept and len(kinds) > 1)
     stopped = any("NotConverged" in line[0] for line in lines)
+    given = (_COUNTED.get(x, f"with {_said(row, x)} {_FACTS[x]}") for x in row.given)
     yield (
-        "Counted on `cpu`, on grids and on the largest component of Kronecker graphs"
+        ", ".join(["Counted on `cpu`", *given])
+        + ", on grids and on the largest component of Kronecker graphs"
         + ", without edges to a lower number" * (row.graph == "acyclic")
         + " (kron:6 has 2**6 vertices in all)"
         + read
