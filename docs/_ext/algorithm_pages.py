@@ -896,6 +896,7 @@ def _pictures(row, A, steps, shown, folder, result):
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         drawn = html.unescape(re.search('aria-label="(.*?)"', made)[1])
+        drawn = re.sub(r"offdiag\((\w+), 0\)", r"offdiag(\1)", drawn)
         if not re.search(r">[^<]* \(\d\)", made):  # the picture has no second one to distinguish
             drawn = re.sub(r" \(\d\)", "", drawn)
         yield f":::{{figure}} {file.name}\n:alt: {_cells(step, made)}{drawn}\n"
@@ -968,7 +969,8 @@ def _cost(row, said, loops):
         how, _, why = how.removesuffix(": only one source").partition(": ")  # of the last batch
         why = f" ({why})" * bool(why)
         last = "last " * (loops > 1)
-        yield f"How its {last}loop runs on `sim`, on the small graph: *{how}*{why}.\n"
+        link = f"[How its {last}loop runs](../design/gpu.md#the-ways-to-run-a-loop)"
+        yield f"{link} on [`sim`](../backends.md), on the small graph: *{how}*{why}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())

@@ -646,7 +646,7 @@ def eigenvector_centrality(
 
     Notes
     -----
-    ``x = x + x plus.times A``, then x / (length of x): power iteration of A + I, which has the
+    ``x = x + (x plus.times A)``, then x / (length of x): power iteration of A + I, which has the
     eigenvectors of A and also converges for bipartite graphs. One product an iteration, O(m) work,
     two vectors; all iterations are one kernel on `gpu` and `sim`.
     Source: Bonacich 1987; iteration and stopping as in NetworkX.
@@ -699,7 +699,8 @@ def katz_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex: ``x = alpha x plus.times A + beta``.
+        An entry for each vertex: ``x = alpha (x plus.times A) + beta``, over its Euclidean length
+        if `normalized`.
 
     Raises
     ------

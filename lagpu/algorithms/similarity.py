@@ -51,11 +51,11 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
     Notes
     -----
-    ``C⟨s(M)⟩ = A W plus.first A'`` for pairs M and weights W of common neighbours: a masked
-    product, in work O(sum over the pairs of their degrees), or O(sum of squared degrees) without
-    pairs; memory of some four matrices of the pairs. Source: Liben-Nowell and Kleinberg 2007;
-    Adamic and Adar 2003; Zhou, Lu and Zhang 2009 (resource allocation); Salton and McGill 1983
-    (cosine).
+    ``C⟨s(M)⟩ = (A W) plus.first A'`` for pairs M and the diagonal matrix W of weights of common
+    neighbours: a masked product, in work O(sum over the pairs of their degrees), or O(sum of
+    squared degrees) without pairs; memory of some four matrices of the pairs. Source: Liben-Nowell
+    and Kleinberg 2007; Adamic and Adar 2003; Zhou, Lu and Zhang 2009 (resource allocation); Salton
+    and McGill 1983 (cosine).
 
     Examples
     --------

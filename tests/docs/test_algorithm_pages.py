@@ -274,7 +274,10 @@ def test_every_algorithm_has_its_speed(tmp_path):
     [("hits", "generated loop* ("), ("sssp", "relaxation* ("), ("k_core", "")],
 )
 def test_a_page_says_how_its_loop_runs(tmp_path, name, how):
-    assert f"How its loop runs on `sim`, on the small graph: *{how}" in page_of(name, tmp_path)
+    words = f"on [`sim`](../backends.md), on the small graph: *{how}"
+    assert f"[How its loop runs](../design/gpu.md#the-ways-to-run-a-loop) {words}" in page_of(
+        name, tmp_path
+    )
     for no_loop in ("triangle_count", "path_weight"):
         assert "How its loop runs" not in page_of(no_loop, tmp_path)
 
