@@ -989,7 +989,7 @@ def _cost(row, said, loops):
     read = "; *read* are the entries that products with a vector look at" * (5 in kept)
     read += " (products of two matrices are left out)" * (5 in kept and len(kinds) > 1)
     stopped = any("NotConverged" in line[0] for line in lines)
-    given = (_COUNTED.get(x, f"with {_said(row, x)} {_FACTS[x]}") for x in row.given)
+    given = (_COUNTED.get(x, f"with `{_said(row, x)}={_FACTS[x]}`") for x in row.given)
     yield (
         ", ".join(["Counted on `cpu`", *given])
         + ", on grids and on the largest component of Kronecker graphs"

@@ -723,9 +723,9 @@ def triangle_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex v. If t(u) triangles have the vertex u, it is the sum of t(u) / 3
-        over v and the neighbours that share a triangle with v, plus the sum of t(u) over its other
-        neighbours, divided by the number of triangles of the graph; 0 without triangles.
+        An entry for each vertex v: the sum of t(u) / 3 over v and the neighbours that share a
+        triangle with v, plus the sum of t(u) over its other neighbours, divided by the number of
+        triangles; t(u) is the number of those with the vertex u. 0 without triangles.
 
     Raises
     ------

@@ -239,7 +239,7 @@ class Layout:
         for step in steps:
             name, turned = self.drawn(step)
             of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
-            of_vectors += [*map(len, step.vectors), 5 + len(step.mask.formula) if step.mask else 0]
+            of_vectors += [*map(len, step.vectors), 6 + len(step.mask.formula) if step.mask else 0]
             of_output = of_vectors if step.output in step.vectors else of_matrices
             of_output.append(2 + len(step.output))
         return max(of_matrices), max(of_vectors)
