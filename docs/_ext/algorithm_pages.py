@@ -669,15 +669,17 @@ def _formulas(row, steps, shown):
     first = [name != before for name, before in zip(owners, ["", *owners], strict=False)]
     several = len({*owners}) > 1 or owners[0] in others
     heads = [f"# {name}\n" * (several and new) for name, new in zip(owners, first, strict=True)]
-    shown = "\n".join(head + line for head, line in zip(heads, listed, strict=True))
-    yield f"## Formula\n\n```text\n{shown}\n```\n"
+    lines = "\n".join(head + line for head, line in zip(heads, listed, strict=True))
+    yield f"## Formula\n\n```text\n{lines}\n```\n"
     if many:
         yield "Only the statements with a product are listed.\n"
-    left = [x for x in steps if x.code in codes and x not in loops and not _is_aside(x)]
-    if part := [] if many else sorted({x.code.co_qualname.split(".")[0] for x in left}):
-        of_these = f"Of {_listed(part)} only" if several else "Only"
+    left = [step for step in steps if step not in loops and not _is_aside(step)]
+    part = sorted({x.code.co_qualname.split(".")[0] for x in left if x.code in codes})
+    if several and part and not many:
         loop = "their loops" if part[1:] else "the loop"
-        yield f"{of_these} the statements of {loop} are listed.\n"
+        yield f"Of {_listed(part)} only the statements of {loop} are listed.\n"
+    elif any(x.code in shown for x in left) and not several and not many:
+        yield "Only the statements of the loop are listed.\n"
     given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
     of_each = [f"the lines below `# f` are those of a function f{given}"] * several
     change = [f"{_listed([x])} changes with its vector" for x in live[:1]]
