@@ -344,9 +344,21 @@ def _make_notebook(app, page, source):
 SYMBOLS = (
     (
         "kernels/p",
-        r"(?m)^    for .*\n|^    w<m> = u .* every stored .*\n",
+        r"(?m)^    for .*\n|^    w⟨m⟩ = u .* every stored .*\n",
         "A is the matrix of the graph, u the vector multiplied (a search's frontier), m the mask, "
         "w the result; ⊕ adds and ⊗ multiplies as the [semiring](../design/words.md#algebra) says.",
+    ),
+    (
+        "kernels/grid",
+        r"(?m)^f is the frontier.*\n",
+        "A is the matrix of the graph; s(v) is where v has entries, and r clears the rest; ⊕ adds "
+        "and ⊗ multiplies as the [semiring](../design/words.md#algebra) says.",
+    ),
+    (
+        "kernels/generated",
+        r"(?m)^    until .*\n",
+        "A is the matrix of the graph; the [semiring](../design/words.md#algebra) min.first "
+        "multiplies by first and adds by min, and min= merges the result into label by min.",
     ),
 )
 

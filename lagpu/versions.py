@@ -22,12 +22,13 @@ def versions() -> dict[str, str | None]:
     import platform  # for reports only, and slow to import
 
     found: dict[str, str | None] = {"lagpu": __version__, "python": platform.python_version()}
-    found |= {name: _version(package) for name, package in _PACKAGES.items()}
-    found["cupy"] = next(filter(None, map(_version, _CUPY)), None)
+    found |= {name: version(package) for name, package in _PACKAGES.items()}
+    found["cupy"] = next(filter(None, map(version, _CUPY)), None)
     return found
 
 
-def _version(package: str) -> str | None:
+def version(package: str) -> str | None:
+    """Return the version of a package, None if it is missing."""
     from importlib import metadata  # slow to import
 
     try:

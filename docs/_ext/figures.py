@@ -41,12 +41,13 @@ def with_figures(text, page="benchmarks/README", folder=FOLDER):
         head = [_NAMES.get(name, name.replace("_", " ")) for name in lines[0]]
         short = [name.removesuffix(" ms") for name in head]
         head = [x if short.count(x) == 1 else name for x, name in zip(short, head, strict=True)]
-        rule = [
-            "---:" if any(re.match(r"[\d.,]+$", cell) for cell in column) else "---"
-            for column in zip(*lines[1:], strict=True)
-        ]
+        columns = [*zip(*lines[1:], strict=True)]
+        numbers = [any(re.match(r"[\d.,]+$", cell) for cell in column) for column in columns]
+        rule = ["---:" if some else "---" for some in numbers]
+        lacks = any(some and "-" in column for some, column in zip(numbers, columns, strict=True))
         table = [f"| {' | '.join(line)} |" for line in (head, rule, *lines[1:])]
-        return "\n".join([*table, "", _measured(whole, file, to_data + file)])
+        said = " Missing numbers were not measured." if lacks else ""
+        return "\n".join([*table, "", _measured(whole, file, to_data + file) + said])
 
     return _LINE.sub(made, text)
 

@@ -19,7 +19,7 @@ import typer
 import lagpu
 from lagpu import catalog
 from lagpu.bench.algorithms import Backend
-from lagpu.bench.graphs import Problem, make
+from lagpu.bench.graphs import HostGraph, make
 from lagpu.bench.harness import Report, Row, envelope
 from lagpu.errors import LagpuError
 from lagpu.host.files import require_writable, write_json
@@ -43,7 +43,7 @@ def measured(graph: str, rows: list[catalog.Algorithm]) -> list[Row]:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         facts = make(graph, lagpu.backends.get("cpu"), catalog.SEED, Path(folder))
-        system = Backend("cpu", Problem.read(Path(folder)))
+        system = Backend("cpu", HostGraph.read(Path(folder)))
         for row in rows:
             run, _ = system.prepare(row)
             ms: list[float] = []

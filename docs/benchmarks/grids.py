@@ -88,12 +88,15 @@ def _agree(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def runs_of(A: Matrix, what: str, roots: list[int]) -> dict[str, Runs]:
-    """Return the calls of an algorithm by their root, or 0; of betweenness for each `pieces`."""
+    """Return the calls of an algorithm by their root; of betweenness for each `pieces`.
+
+    An algorithm without a root is called as often.
+    """
     algorithm = functools.partial(getattr(algorithms, _ALGORITHMS[what]), A)
     if what in _SEARCHES:
         return {what: {root: functools.partial(algorithm, root) for root in roots}}
     if what != "betweenness":
-        return {what: {0: algorithm}}
+        return {what: dict.fromkeys(roots, algorithm)}
     parts = A.backend.capabilities.parts
     made: dict[str, Runs] = {}
     for pieces in [None] if parts is None else sorted({1, parts.count}):

@@ -22,12 +22,11 @@ from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lagpu import backends, errors
-from lagpu.backends import protocol
 from lagpu.bench import graphs, harness, peers
-from lagpu.bench.graphs import Problem, Summary
+from lagpu.bench.graphs import HostGraph, Summary
 from lagpu.bench.harness import Clock, Report, Row, Say, used_bytes
 from lagpu.catalog import QUESTIONS, Algorithm, Answer, differs, questions_of
 from lagpu.core import Matrix
@@ -44,21 +43,10 @@ _EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "
 _TIMES = ("repeats", "seconds", "limit", "budget")
 
 
-class Measured(NamedTuple):
-    """Times of one question, and its answer; `first` says that the warm-up is the only run."""
-
-    wall_ms: list[float]
-    device_ms: float | None
-    first: bool
-    loop: str
-    bytes: int | None
-    answer: Answer
-
-
 class Backend:
     """A backend of lagpu with a graph, which answers questions as a library does."""
 
-    def __init__(self, name: str, given: Problem) -> None:
+    def __init__(self, name: str, given: HostGraph) -> None:
         self.place = backends.get(name)
         self._given = given
         self._kept: dict[str, Matrix] = {}
@@ -91,7 +79,6 @@ class Bench:
 
     def __init__(self) -> None:
         self._system: Any = None
-        self._place: protocol.Backend | None = None
         self._clock = Clock()
         self._before = 0
         self._asked: peers.Asked | None = None
@@ -105,24 +92,24 @@ class Bench:
         return graphs.make(graph, backends.get(backend), *how)
 
     def open(self, system: str, folder: Path) -> None:
-        given, peer = Problem.read(folder), peers.PEERS.get(system)
-        self._place = None if peer else backends.get(system)
-        self._before = used_bytes(self._place) if self._place else 0
+        given, peer = HostGraph.read(folder), peers.PEERS.get(system)
+        place = None if peer else backends.get(system)
+        self._before = used_bytes(place) if place else 0
         self._system = peer.open(given) if peer else Backend(system, given)
-        self._clock = Clock(self._place)
+        self._clock = Clock(place)
 
     def prepare(self, key: str) -> None:
         self._asked = None  # frees what the question before has prepared
         self._asked = self._system.prepare(next(q for q in QUESTIONS if q.key == key))
 
-    def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
+    def measure(self, repeats: int, seconds: float, limit: float) -> tuple[Row, Answer]:
         """Ask the prepared question after a warm-up, until the runs took some seconds.
 
         A warm-up that takes so long is the only run; on a device, where it compiles kernels, if it
         takes a third of the limit, the seconds of the whole call, without compiling.
         """
         assert self._asked is not None
-        place, (run, read) = self._place, self._asked
+        place, (run, read) = self._clock.backend, self._asked
         compiled = self._clock.compile_ms()
         if place is not None:
             place.last_loop = ""
@@ -141,7 +128,11 @@ class Bench:
                 device = statistics.median(times)
         loop = "" if place is None or not place.capabilities.records else place.last_loop
         held = used_bytes(place) - self._before if place and on_device else None
-        return Measured(wall, device, first, loop, held, read(found))
+        return {
+            "runs": len(wall), "median_ms": statistics.median(wall), "min_ms": min(wall),
+            "max_ms": max(wall), "device_ms": device, "loop": loop, "bytes": held,
+            "note": "first run" if first else "",
+        }, read(found)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -234,7 +225,7 @@ class _TestGraph:
         with contextlib.closing(Worker(self.plan.bench)) as maker:
             what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
             facts = maker.require("make", *what)
-        given = Problem.read(self.folder)
+        given = HostGraph.read(self.folder)
         try:
             for question in progress.over(asked, name):
                 answers: list[tuple[Row, Answer]] = []
@@ -265,7 +256,7 @@ class _TestGraph:
         if row["note"]:
             return row, None
         try:
-            found = self._measured(question, system)
+            times, answer = self._measured(question, system)
         except TimeUp:
             left = self.end - time.monotonic()
             row["note"] = NO_TIME if left <= 0 else f"over {self.plan.limit:g} s"
@@ -277,14 +268,8 @@ class _TestGraph:
                 if system in self.workers:
                     self.workers.pop(system).close()  # its state is unknown
             return row, None
-        row |= {
-            "runs": len(found.wall_ms), "median_ms": statistics.median(found.wall_ms),
-            "min_ms": min(found.wall_ms), "max_ms": max(found.wall_ms),
-            "device_ms": found.device_ms,
-            "rounds": None if question.rounds is None else question.rounds(facts, found.answer),
-            "loop": found.loop, "bytes": found.bytes, "note": "first run" if found.first else "",
-        }  # fmt: skip
-        return row, found.answer
+        rounds = None if question.rounds is None else question.rounds(facts, answer)
+        return row | times | {"rounds": rounds}, answer
 
     def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:
         peer = peers.PEERS.get(system)
@@ -294,7 +279,7 @@ class _TestGraph:
             or (NO_TIME if time.monotonic() >= self.end else self.broken.get(system, ""))
         )
 
-    def _measured(self, question: Algorithm, system: str) -> Measured:
+    def _measured(self, question: Algorithm, system: str) -> tuple[Row, Answer]:
         worker = self.workers.get(system)
         if worker is None or not worker.process.is_alive():
             worker = self.workers[system] = Worker(self.plan.bench)
@@ -309,7 +294,7 @@ class _TestGraph:
         return worker.call("measure", plan.repeats, plan.seconds, limit, limit=limit)
 
 
-def _check(given: Problem, question: Algorithm, answers: list[tuple[Row, Answer]]) -> str:
+def _check(given: HostGraph, question: Algorithm, answers: list[tuple[Row, Answer]]) -> str:
     """Prove the last answer and compare it with the first; return the fault or an empty string."""
     (first, right), (row, answer) = answers[0], answers[-1]
     if answer.proof is not None:

@@ -62,7 +62,7 @@ def run(
     generation, tuples = wall(lambda: Tuples.drawn(place, scale, edge_factor, first_seed))
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     say("kernel 1: construction")
-    construction, A = wall(tuples.searched)
+    construction, A = wall(tuples.matrix)
     linked = tuples.linked(A.nrows)
     if roots is not None and 0 < linked.size < roots:
         raise InvalidValue(
@@ -155,18 +155,17 @@ class Tuples:
         return cls(place, drawing.kronecker_tuples(scale, edge_factor, seed, place))
 
     def matrix(self) -> Matrix:
+        """Return the graph, and make by one search what searches reuse."""
+
         def largest(xp: Any, u: Array, v: Array) -> tuple[Array]:
             return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
 
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
         if self._place.capabilities.parts is not None or is_on_gpu(self._place):
-            return drawing.undirected(self._slices, n, self._place)
-        drawing.require("graph500", n, len(self._slices[0][0]))
-        return csc.undirected(*self._slices[0], n).matrix(self._place)
-
-    def searched(self) -> Matrix:
-        """Return the graph, and make by one search what searches reuse."""
-        A = self.matrix()
+            A = drawing.undirected(self._slices, n, self._place)
+        else:
+            drawing.require("graph500", n, len(self._slices[0][0]))
+            A = csc.undirected(*self._slices[0], n).matrix(self._place)
         algorithms.bfs_parents(A, A.nrows - 1)  # which is in a tuple
         return A
 

@@ -70,41 +70,17 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """The columns of a graph on the host; row i and column j are the edge i -> j."""
+class HostGraph:
+    """The columns of a graph on the host; row i and column j are the edge i -> j.
+
+    `facts` are `Facts`, with degrees, or of a graph from disk a `Summary`. Its edges have lengths,
+    `weights`, 1 to 255 and the same in both directions.
+    """
 
     col_ptr: Array
     row_idx: Array
     facts: Any
-
-    @property
-    def columns(self) -> tuple[Array, Array]:
-        return self.col_ptr, self.row_idx
-
-    @cached_property
-    def pattern(self) -> Pattern:
-        """The columns as checkers take them, made once."""
-        return Pattern(self.columns, self.facts.symmetric)
-
-    @property
-    def values(self) -> Array:
-        return np.ones(len(self.row_idx), np.int8)
-
-    @cached_property
-    def rows(self) -> sp.csr_array:
-        """The rows with the values, which are the columns of a symmetric graph."""
-        shape = (self.facts.vertices,) * 2
-        parts = self.values, self.row_idx, self.col_ptr
-        if self.facts.symmetric:
-            return sp.csr_array(parts, shape=shape)
-        return sp.csc_array(parts, shape=shape).tocsr()
-
-
-@dataclass(frozen=True, eq=False)
-class HostGraph(Columns):
-    """The columns of a graph with its degrees, to draw roots and to prove results."""
-
-    facts: Facts
+    weights: Any = None
 
     @classmethod
     def of(cls, A: Matrix) -> HostGraph:
@@ -116,8 +92,32 @@ class HostGraph(Columns):
             row_idx = row_idx.astype(np.int32, copy=False)
         return cls(col_ptr, row_idx, Facts.of(A))
 
-    def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
-        return drawn(self.candidates(A), count, seed)
+    @classmethod
+    def read(cls, folder: Path) -> HostGraph:
+        """Return the graph that `make` wrote; arrays are read on demand."""
+        facts = Summary(**json.loads((folder / "facts.json").read_text("utf-8")))
+        files = (folder / f"{name}.npy" for name in ("col_ptr", "row_idx", "weights"))
+        col_ptr, row_idx, weights = (np.load(x, mmap_mode="r", allow_pickle=False) for x in files)
+        return cls(col_ptr, row_idx, facts, weights)
+
+    @property
+    def columns(self) -> tuple[Array, Array]:
+        return self.col_ptr, self.row_idx
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The columns as checkers take them, made once."""
+        return Pattern(self.columns, self.facts.symmetric)
+
+    @cached_property
+    def rows(self) -> sp.csr_array:
+        """The rows with the lengths or ones, which are the columns of a symmetric graph."""
+        shape = (self.facts.vertices,) * 2
+        ones = np.ones(len(self.row_idx), np.int8)
+        parts = ones if self.weights is None else self.weights, self.row_idx, self.col_ptr
+        if self.facts.symmetric:
+            return sp.csr_array(parts, shape=shape)
+        return sp.csc_array(parts, shape=shape).tocsr()
 
     def candidates(self, A: Matrix) -> Array:
         """Return the vertices of the largest component that have an edge to another."""
@@ -134,26 +134,6 @@ def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_ED
         raise InvalidValue(refusal)
     rng = np.random.default_rng(SEED if seed is None else seed)
     return rng.choice(candidates, min(count, candidates.size), replace=False).tolist()
-
-
-@dataclass(frozen=True, eq=False)
-class Problem(Columns):
-    """A graph with lengths of its edges, 1 to 255 and the same in both directions, from disk."""
-
-    facts: Summary
-    weights: Array
-
-    @classmethod
-    def read(cls, folder: Path) -> Problem:
-        """Return the problem that `make` wrote; arrays are read on demand."""
-        facts = Summary(**json.loads((folder / "facts.json").read_text("utf-8")))
-        files = (folder / f"{name}.npy" for name in ("col_ptr", "row_idx", "weights"))
-        col_ptr, row_idx, weights = (np.load(x, mmap_mode="r", allow_pickle=False) for x in files)
-        return cls(col_ptr, row_idx, facts, weights)
-
-    @property
-    def values(self) -> Array:
-        return self.weights
 
 
 def make(

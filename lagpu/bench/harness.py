@@ -1,4 +1,4 @@
-"""The harness of all measurements: time calls, compare and prove results, and write a report.
+"""The harness of all measurements: time calls, and write a report.
 
 The wall time ends when the device has ended. The device time, on a GPU, is measured between two
 events around all operations. A kernel that only waits goes before them, so the time that Python
@@ -23,12 +23,8 @@ import numpy as np
 from rich.text import Text
 
 from lagpu import versions
-from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend, of_all
-from lagpu.core import Vector
 from lagpu.core.recorder import flush
-from lagpu.dtypes import INT64
-from lagpu.errors import CheckFailed
 from lagpu.generators.edges import parts_of
 from lagpu.host.fitting import FittingTable
 
@@ -45,7 +41,8 @@ SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
 _TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
-_WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
+_MS_CYCLES = 2_000_000  # about a millisecond
+_SHORTEST, _LONGEST = 1.0, 10.0  # milliseconds for which a device waits while Python launches
 
 
 class Sample(NamedTuple):
@@ -100,9 +97,9 @@ class Span:
         for device in self._devices:
             with device.alone():
                 self._timers.append(device.timer().__enter__())
-            if self._together:
-                with device.alone():
+                if self._together:
                     self._launched.append(device.timer().__enter__())
+            if self._together:
                 self._ending.enter_context(device.launches_end(self._launched[-1]))
         return self
 
@@ -137,6 +134,7 @@ class Clock:
     ) -> None:
         self.backend, self._repeats, self._enough_ms = backend, repeats, enough_ms
         self._devices = [] if backend is None else devices_of(backend)
+        self._hold_ms = _SHORTEST  # as long as the last run took, since Python may need that
 
     @property
     def has_device(self) -> bool:
@@ -183,14 +181,16 @@ class Clock:
         result = search()
         flush()  # statements may wait for others
         self._synchronize()
-        return (time.perf_counter() - begin) * 1e3, result
+        ms = (time.perf_counter() - begin) * 1e3
+        self._hold_ms = min(max(ms, _SHORTEST), _LONGEST)
+        return ms, result
 
     def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
         """Run a search once after a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         for device in self._devices:
             with device.alone():
-                device.hold(_WAIT_CYCLES)
+                device.hold(int(self._hold_ms * _MS_CYCLES))
         of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
             result = search()
@@ -202,71 +202,6 @@ class Clock:
         for device in self._devices:
             with device.alone():
                 device.synchronize()
-
-
-class Agreement:
-    """Compares each search from a root with the first one, and proves results, each once.
-
-    A vertex has a random number, and the sums of two results are equal if these are, but for a
-    chance of about 2**-60. They are added up where a result is, so that it is not copied to the
-    host. Levels must be equal; of parents and path counts, which may differ or be rounded, the
-    reached vertices are compared.
-    """
-
-    def __init__(self, n: int) -> None:
-        self._proved: set[tuple[int, str, int, int]] = set()
-        self._known: dict[tuple[int, str], tuple[int, str]] = {}
-        self._numbers = np.random.default_rng(SEED).integers(-(2**63), 2**63 - 1, n)
-        self._placed: dict[str, Vector] = {}
-
-    def sums(self, output: str, found: Vector | tuple[Array, Array]) -> dict[str, int]:
-        """Return the sums of the numbers of the reached vertices, and of their levels."""
-        if isinstance(found, tuple):
-            found = Vector.from_coo(*found, size=len(self._numbers), backend="cpu")
-        place = found.backend
-        if place.name not in self._placed:
-            self._placed[place.name] = Vector.from_dense(self._numbers, backend=place)
-        kept = Vector(INT64, found.size, like=found)
-        kept(found.S) << Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
-        terms = {"vertices reached": kept}
-        if output == "levels":
-            terms["levels"] = kept.ewise_mult(found, binary.times).new()
-        return {what: int(x.reduce(monoid.plus).new().get(0)) for what, x in terms.items()}
-
-    def compare(self, root: int, who: str, sums: Mapping[str, int]) -> str:
-        """Return how a search differs from the first one of its root, or an empty string."""
-        for what, number in sums.items():
-            known, other = self._known.setdefault((root, what), (number, who))
-            if known != number:
-                return f"{what} from vertex {root} differ between {other} and {who}"
-        return ""
-
-    def prove(
-        self, root: int, output: str, result: tuple[Array, Array], prove: Callable[[], object]
-    ) -> str:
-        """Return why (vertices, values) are not proved, or ""; equal ones are proved once."""
-        indices, values = result
-        numbers = self._numbers[indices]
-        bits = values.astype(np.float64).view(np.int64) if values.dtype.kind == "f" else values
-        kind = f"{output} {values.dtype}"
-        key = (root, kind, int(numbers.sum()), int((numbers * bits.astype(np.int64)).sum()))
-        if key not in self._proved:
-            try:
-                prove()
-            except CheckFailed as error:
-                return str(error)
-            self._proved.add(key)
-        return ""
-
-
-def statistics_of(
-    device_ms: Sequence[float], wall_ms: Sequence[float], edges: Sequence[int]
-) -> Row:
-    """Return a row's statistics over the roots; `edges` are those that each search traverses."""
-    q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
-    found = {"median_ms": median, "max_ms": max(device_ms)}
-    found |= {"wall_median_ms": float(np.median(wall_ms)), "q1_ms": q1, "q3_ms": q3}
-    return found | {"gteps": harmonic_gteps(device_ms, edges)}
 
 
 def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:

@@ -14,7 +14,6 @@ import importlib.util
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,11 +21,12 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from lagpu import errors
-from lagpu.bench.graphs import Columns
+from lagpu.bench.graphs import HostGraph
 from lagpu.bench.harness import Array, Row
 from lagpu.catalog import FEW, PRODUCTS, RANK_ERROR, SAMPLED, Algorithm, Answer, depths, factors
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
+from lagpu.versions import version
 
 _SAMPLE = f"betweenness_centrality {SAMPLED} sources"
 Found = tuple[Array, Array]  # vertices and their levels
@@ -78,10 +78,8 @@ def versions(names: Sequence[str]) -> dict[str, str | None]:
     """Return the versions of some libraries; the names of some packages depend on that of CUDA."""
     found: dict[str, str | None] = {}
     for name in names:
-        found[name] = None
-        try:
-            found[name] = metadata.version(PEERS[name].package)
-        except metadata.PackageNotFoundError:
+        found[name] = version(PEERS[name].package)
+        if found[name] is None:
             with contextlib.suppress(Exception):  # installed, but broken
                 found[name] = importlib.import_module(PEERS[name].module).__version__
     return found
@@ -92,7 +90,7 @@ def _installed(name: str) -> bool:
 
 
 class _SciPy:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         self._facts = graph.facts
         self._lengths = graph.rows.astype(float)  # the type of SciPy, so that no call converts
 
@@ -135,7 +133,7 @@ def _depths(parents: Array, source: int) -> Array:
 
 
 class _NetworkX:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import networkx
 
         self._nx: Any = networkx
@@ -247,7 +245,7 @@ _NETWORKX: dict[str, tuple[str, Callable[[Any, Any], Array], str]] = {
 
 
 class _GraphBLAS:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import graphblas
 
         self._gb: Any = graphblas
@@ -277,7 +275,7 @@ def _edges(rows: Any, symmetric: bool) -> tuple[Array, Array, Array]:
 
 
 class _IGraph:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import igraph
 
         facts = graph.facts
@@ -293,7 +291,7 @@ class _IGraph:
 
 
 class _NetworKit:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import networkit
 
         self._nk: Any = networkit
@@ -313,7 +311,7 @@ class _NetworKit:
 
 
 class _CuGraph:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import cupy
         import pylibcugraph
 
@@ -389,7 +387,7 @@ _CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]
 
 
 class _CuSparse:
-    def __init__(self, graph: Columns) -> None:
+    def __init__(self, graph: HostGraph) -> None:
         import cupy
         from cupyx import cusparse
         from cupyx.scipy.sparse import csr_matrix
@@ -403,7 +401,7 @@ class _CuSparse:
     def prepare(self, question: Algorithm) -> Asked:
         """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
         n, pattern = len(self._x), question.graph == "pattern"
-        values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.values
+        values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.weights
         given = self._cp.asarray(values.astype(np.float32)), self._idx, self._ptr
         rows = self._csr(given, shape=(n, n))
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lagpu import algorithms, backends
+from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
-from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
+from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.catalog import FINDS, PROOFS
 from lagpu.core import Matrix, Vector
-from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
+from lagpu.dtypes import INT64
+from lagpu.errors import CheckFailed, FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.host import progress
@@ -58,29 +65,45 @@ class Plan:
     renumber: bool = False
 
 
-@dataclass(eq=False)
 class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
+    Each search from a root is compared with the first one, and results are proved, each once. A
+    vertex has a random number, and the sums of two results are equal if these are, but for a
+    chance of about 2**-60. They are added up where a result is, so that it is not copied to the
+    host, unless `on_host`. Levels must be equal; of parents and path counts, which may differ or be
+    rounded, the reached vertices are compared.
+
     `edges` are those that the search from a root traverses, each counted once, by the root; `used`
-    are the bytes on the devices after a search.
+    are the bytes on the devices after a search. Roots are fewer where `seconds` do not suffice for
+    the runs of a search; None means as many as there are.
     """
 
-    name: str
-    host: HostGraph
-    roots: list[int]
-    edges: dict[int, int] = field(default_factory=dict)
-    used: int = 0
+    seconds: float | None = math.inf
+    on_host = False  # where what compares results must not take memory of the device
 
-    def __post_init__(self) -> None:
-        self.found = harness.Agreement(self.host.facts.vertices)
+    def __init__(self, name: str, host: HostGraph, roots: list[int]) -> None:
+        self.name, self.host, self.roots, self.used = name, host, roots, 0
+        self.libraries: dict[str, Any] = {}
+        self.edges: dict[int, int] = {}
         self._edges_of: dict[int, int] = {}  # by what is reached
+        self._proved: set[tuple[int, str, int, int]] = set()
+        self._known: dict[tuple[int, str], tuple[int, str]] = {}
+        n = host.facts.vertices
+        self._numbers = np.random.default_rng(harness.SEED).integers(-(2**63), 2**63 - 1, n)
+        self._placed: dict[str, Vector] = {}
 
     @classmethod
     def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
         host = HostGraph.of(A)
         bare = placed_on(A, backends.get(A.backend.name))  # a policy may be for searches alone
-        return cls(name, host, host.roots(bare, roots, seed))
+        return cls(name, host, drawn(host.candidates(bare), roots, seed))
+
+    def own(self, count: int, seconds: float | None) -> Tested:
+        """Return the graph with some roots alone; results are common."""
+        found = copy.copy(self)
+        found.roots, found.seconds = self.roots[:count], seconds
+        return found
 
     def search(
         self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Any]
@@ -94,18 +117,49 @@ class Tested:
             refusal = self.compare(root, output, who, read(root, result)) or refusal
         return samples, refusal, result
 
-    def paced(self, _clock: Clock) -> Iterable[int]:
-        return self.roots
+    def paced(self, clock: Clock) -> Iterator[int]:
+        """Yield the roots; after the first one leave out those that there is no time for."""
+        # A quarter of them, and again a quarter: two days seldom differ in the number.
+        for k, root in enumerate(progress.over([*self.roots], "roots")):
+            begin = time.perf_counter()
+            yield root
+            if not k and self.seconds is not None:
+                seconds = clock.slowest(time.perf_counter() - begin)
+                while len(self.roots) > 1 and len(self.roots) * seconds > self.seconds:
+                    del self.roots[max(len(self.roots) // 4, 1) :]
+            if k + 1 == len(self.roots):
+                return
+
+    def sums(self, output: str, found: Vector | Found) -> dict[str, int]:
+        """Return the sums of the numbers of the reached vertices, and of their levels."""
+        if isinstance(found, tuple):
+            found = Vector.from_coo(*found, size=len(self._numbers), backend="cpu")
+        place = found.backend
+        if place.name not in self._placed:
+            self._placed[place.name] = Vector.from_dense(self._numbers, backend=place)
+        kept = Vector(INT64, found.size, like=found)
+        kept(found.S) << Vector._of(self._placed[place.name].data, INT64, found.shape, place, None)
+        terms = {"vertices reached": kept}
+        if output == "levels":
+            terms["levels"] = kept.ewise_mult(found, binary.times).new()
+        return {what: int(x.reduce(monoid.plus).new().get(0)) for what, x in terms.items()}
 
     def compare(self, root: int, output: str, who: str, found: Vector | Found) -> str:
-        """Return how a result differs from others of its root; note the edges of the root."""
-        sums = self.found.sums(output, found)
+        """Return how a result differs from the first of its root, or ""; note the root's edges."""
+        if self.on_host and not isinstance(found, tuple):
+            found = found.to_coo()
+        sums = self.sums(output, found)
         if root not in self.edges:
             reached = sums["vertices reached"]
             if reached not in self._edges_of:
-                self._edges_of[reached] = self.host.facts.edges_from(entries_of(found)[0])
+                vertices, _ = found if isinstance(found, tuple) else found.to_coo()
+                self._edges_of[reached] = self.host.facts.edges_from(vertices)
             self.edges[root] = self._edges_of[reached]
-        return self.found.compare(root, who, sums)
+        for what, number in sums.items():
+            known, other = self._known.setdefault((root, what), (number, who))
+            if known != number:
+                return f"{what} from vertex {root} differ between {other} and {who}"
+        return ""
 
     def prove(
         self, output: str, indices: Array, values: Array, levels_of: Run | None = None
@@ -115,26 +169,35 @@ class Tested:
         The proof of path counts and parents proves what ``levels_of(root)`` returns too; without it
         the checker searches, which takes much longer on large graphs.
         """
-        root, result = self.roots[-1], (indices, values)
-
-        def proof() -> None:
-            levels = []
-            if output != "levels" and levels_of is not None:
-                with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
-                    levels = [levels_of(root)]
-            PROOFS[FINDS[output]](self.host.pattern, root, result, *levels)
-
-        return self.found.prove(root, output, result, proof)
+        root, numbers = self.roots[-1], self._numbers[indices]
+        bits = values.astype(np.float64).view(np.int64) if values.dtype.kind == "f" else values
+        kind = f"{output} {values.dtype}"
+        key = (root, kind, int(numbers.sum()), int((numbers * bits.astype(np.int64)).sum()))
+        if key in self._proved:
+            return ""
+        levels = []
+        if output != "levels" and levels_of is not None:
+            with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
+                levels = [levels_of(root)]
+        try:
+            PROOFS[FINDS[output]](self.host.pattern, root, (indices, values), *levels)
+        except CheckFailed as error:
+            return str(error)
+        self._proved.add(key)
+        return ""
 
     def row(self, who: str, found: Searched, **how: Any) -> Row:
         """Return a row of the report; `how` has the kernel, the policy and the orientation."""
         facts = self.host.facts
         device_ms, wall_ms, *_ = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
+        q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
         return {
             "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
             "policy": None, "orientation": "auto", "output": found.output,
-            "roots": len(self.roots), **harness.statistics_of(device_ms, wall_ms, edges),
+            "roots": len(self.roots), "median_ms": median, "max_ms": max(device_ms),
+            "wall_median_ms": float(np.median(wall_ms)), "q1_ms": q1, "q3_ms": q3,
+            "gteps": harness.harmonic_gteps(device_ms, edges),
             "first_ms": found.first_ms, "bytes": found.nbytes, "checked": not found.refusal,
             "vertices": facts.vertices, "edges": facts.edges, **how,
         }  # fmt: skip
@@ -265,10 +328,6 @@ def _graph(
         else:
             refusals += [f"{name}, {peer}: {found.refusal}"] if found.refusal else []
             yield tested.row(peer, found)
-
-
-def entries_of(found: Vector | Found) -> Found:
-    return found if isinstance(found, tuple) else found.to_coo()
 
 
 class Searched(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, on_gpus, paper_of
+from lagpu.papers.experiments import PaperGraph, experiments_of, on_gpus, paper_of
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
@@ -70,7 +71,7 @@ def bench(
                 f"confirms the answer; {machine_line(found)}",
             )
 
-        _measure("bench", json_file, lambda *how: algorithms.run(family, *how), show_family)
+        _measure("bench", json_file, partial(algorithms.run, family), show_family)
         return
     _refuse_options("with --algorithm", times)
     if graphs and zoo.scale_of(graphs[0]) is not None:
@@ -85,13 +86,8 @@ def bench(
             what = f"At the slowest root, by {found['cost']}; {machine_line(found)}"
             show(zoo.table(found["rows"]), what)
 
-        kinds = [*map(str, outputs)]
-        _measure(
-            "bench",
-            json_file,
-            lambda say, keep: zoo.run(name, place, kinds, roots, say, keep, show),
-            show_zoo,
-        )
+        searched = partial(zoo.run, name, place, [*map(str, outputs)], roots, show=show)
+        _measure("bench", json_file, searched, show_zoo)
         return
     plan = suite.Plan(
         graphs or (), tuple(dict.fromkeys(backend or ["auto"])),
@@ -159,16 +155,20 @@ def run_paper(
         if request.quick:
             show(_QUICK)
 
-    _measure("paper", json_file, lambda *how: run(paper, experiments, request, *how), show_tables)
+    _measure("paper", json_file, partial(run, paper, experiments, request), show_tables)
 
 
 def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, str]:
     """Return the files of ``--graph NAME=FILE`` and ``--graph FOLDER`` by the paper's name."""
+    # A file in a folder, or in one below, is known by its name in the SuiteSparse collection, up
+    # to its first dot; ``-`` and ``_`` are the same.
     found = {}
     for text in given:
         name, equals, file = text.partition("=")
         if Path(text).is_dir():
-            here = files_in(Path(text), graphs)
+            below = sorted(Path(text).rglob("*.*"))
+            files = {_key(x.name.partition(".")[0]): str(x) for x in below}
+            here = {x.name: files[_key(x.file)] for x in graphs if _key(x.file) in files}
             if not here:
                 names = ", ".join(dict.fromkeys(graph.file for graph in graphs))
                 raise InvalidValue(f"--graph: {text} has no file of {names}.")
@@ -178,3 +178,7 @@ def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, s
         else:
             raise InvalidValue(f"--graph: {text!r} is no folder, and no NAME=FILE.")
     return found
+
+
+def _key(name: str) -> str:
+    return name.casefold().replace("_", "-")

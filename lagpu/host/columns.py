@@ -66,7 +66,7 @@ def sorted_columns(
     for first, last in itertools.pairwise(ends):
         keys = _keys(xp, drawn(), first, last, ncols)
         keys.sort()
-        keys = keys[_first(xp, keys)]
+        keys = keys[firsts(xp, keys)]
         pointers.append(xp.searchsorted(keys, xp.arange(first, last, dtype=np.int64) << 32) + total)
         total += len(keys)
         keys &= _LOW
@@ -103,14 +103,14 @@ def distinct(values: Array) -> Array:
     (NumPy 2.5, 2026-11-22).
     """
     ordered = np.sort(values, axis=None)
-    return ordered[_first(np, ordered)]
+    return ordered[firsts(np, ordered)]
 
 
 def all_distinct(values: Array) -> bool:
-    return bool(_first(np, np.sort(values, axis=None)).all())
+    return bool(firsts(np, np.sort(values, axis=None)).all())
 
 
-def _first(xp: Any, ordered: Array) -> Array:
+def firsts(xp: Any, ordered: Array) -> Array:
     """Return, for sorted numbers, whether each differs from the one before."""
     first = xp.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]

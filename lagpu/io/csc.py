@@ -21,6 +21,7 @@ from lagpu.core.arguments import from_rows, one_if_alike
 from lagpu.dtypes import Array, DType, index_kind, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
+from lagpu.host.columns import firsts
 
 _CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache
 _COUNTED = 1 << 22  # entries up to which counting is faster than sorting keys
@@ -142,8 +143,7 @@ def _from_counts(
     entries.has_canonical_format = True  # duplicates stay, in their order
     found = entries.tocsr().tocsc()
     col_ptr, row_idx, data = found.indptr.astype(np.int64), found.indices, found.data
-    new = np.empty(len(row_idx), bool)
-    new[:1], new[1:] = True, row_idx[1:] != row_idx[:-1]
+    new = firsts(np, row_idx)
     new[col_ptr[col_ptr < len(new)]] = True
     if not new.all():
         starts = np.flatnonzero(new)
@@ -177,8 +177,7 @@ def _from_keys(
     if values is not None:
         values = values[keys & ((1 << places) - 1)]
         keys >>= places
-    new = np.empty(len(keys), bool)
-    new[:1], new[1:] = True, keys[1:] != keys[:-1]
+    new = firsts(np, keys)
     if not new.all():
         starts = np.flatnonzero(new)
         keys = keys[starts]

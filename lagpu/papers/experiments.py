@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
 from typing import Any, NamedTuple
@@ -163,12 +164,15 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
     given = {name: x for name, x in claim.items() if name not in ("says", "paper", "machine")}
     proved = [row for row in rows if row["value"] is not None and row["checked"]]
     fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
-    word, text = _SENTENCES[claim["says"]](fit, **given)
-    if not text:
-        fit = proved
-        word, text = UNKNOWN, _SENTENCES[claim["says"]](fit, **given)[1]
-    if not text:
+    for some in (fit, proved):
+        used = _compared(some, **given)
+        word, text = _SENTENCES[claim["says"]](used, **given) if used else ("", "")
+        if text:
+            break
+    else:
         return ""
+    if some is proved:
+        word = UNKNOWN
     if "machine" in claim:
         word, text = UNKNOWN, f"{text} The claim is of {claim['machine']}."
     there = {row["graph"] for row in rows}
@@ -177,7 +181,6 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
     ]
     if lacking:
         word, text = UNKNOWN, f"{text} Not measured: {', '.join(lacking)}."
-    used = _compared(fit, **given)
     runs, roots = (min(x) for x in zip(*((len(_runs(r)), r["roots"]) for r in used), strict=True))
     by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
     if runs > 1:
@@ -194,9 +197,9 @@ def _compared(
     return [x for x in mine if x["variant"] in names or (BEST in names and x["of_paper"])]
 
 
-def _runs(row: Row) -> list[float]:
+def _runs(row: Row, name: str = "runs", one: str = "value") -> list[float]:
     """Return the value of each run; an old report has one."""
-    return list(row.get("runs", [row["value"]]))
+    return list(row.get(name, [row[one]]))
 
 
 def spread_of(row: Row) -> float:
@@ -205,15 +208,11 @@ def spread_of(row: Row) -> float:
     return max(runs) / min(runs) if None not in runs and min(runs) > 0 else 1.0
 
 
-def _bounds(runs: Sequence[float]) -> Range:
-    """Return what a number may be, by some runs of it."""
+def _range(row: Row, *names: str) -> Range:
+    """Return what a row's value may be, or another number, by its runs."""
+    runs = _runs(row, *names)
     by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
     return min(runs) / by, max(runs) * by
-
-
-def _range(row: Row) -> Range:
-    """Return what a row's value may be, by its runs."""
-    return _bounds(_runs(row))
 
 
 def _merit(row: Row) -> Range:
@@ -227,11 +226,6 @@ def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     for row in rows:
         found.setdefault(row["graph"], {})[row["variant"]] = row
     return found
-
-
-def _of_variant(rows: Sequence[Row], name: str) -> list[Row]:
-    """Return the rows of a variant, the least value first."""
-    return sorted((row for row in rows if row["variant"] == name), key=lambda row: row["value"])
 
 
 def _better(row: Row, other: Row) -> tuple[float, Range]:
@@ -296,7 +290,7 @@ def _ratio(
     found = []
     for by_name in _by_graph(rows).values():
         one = best_of([*by_name.values()]) if of == BEST else by_name.get(of)
-        if one is not None and to in by_name and _is_of(one["kind"], kind):
+        if one is not None and to in by_name:
             found.append(_better(one, by_name[to]))
     if not found:
         return "", ""
@@ -315,11 +309,8 @@ def _ratio(
 
 def _best(rows: Sequence[Row], kind: str, expected: Sequence[str]) -> Said:
     """Say whether some variants are the best on most graphs of a kind, or of all."""
-    mine = [row for row in rows if row["of_paper"] and _is_of(row["kind"], kind)]
-    rivals = [[*by_name.values()] for by_name in _by_graph(mine).values()]
+    rivals = [[*by_name.values()] for by_name in _by_graph(rows).values()]
     best = [_equally_good(some) for some in rivals]
-    if not best:
-        return "", ""
     counts = Counter(map(_named, best, rivals))
     text = ", ".join(f"{names} on {n}" for names, n in counts.most_common())
     word = _by_most([_expected(names, expected) for names in best])
@@ -334,8 +325,8 @@ def _expected(names: Sequence[str], expected: Sequence[str]) -> str:
 
 def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()) -> Said:
     """Say which of several variants is the best: an expected one, or another on each graph."""
-    mine = _by_graph([row for row in rows if row["variant"] in of])
-    several = {graph: [*names.values()] for graph, names in mine.items() if len(names) > 1}
+    by_graph = _by_graph(rows).items()
+    several = {graph: [*names.values()] for graph, names in by_graph if len(names) > 1}
     if not several:
         return "", ""
     best = [_equally_good(some) for some in several.values()]
@@ -357,21 +348,16 @@ def _choice(rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
 
 def _peak(rows: Sequence[Row], of: str, least: float) -> Said:
     """Say whether a variant reaches a value somewhere."""
-    mine = _of_variant(rows, of)
-    if not mine:
-        return "", ""
-    best = mine[-1]
+    best = max(rows, key=itemgetter("value"))
     return _judged(_range(best), least), (
         f"{of} reaches {best['value']:.4g} {best['unit']}, on {best['graph']}; "
         f"the claim is {least:g} or more."
     )
 
 
-def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> Said:
+def _values(rows: Sequence[Row], of: str, most: float, **_: Any) -> Said:
     """Say the values of a variant, from the least to the greatest, which is `most` at most."""
-    mine = [row for row in _of_variant(rows, of) if _is_of(row["kind"], kind)]
-    if not mine:
-        return "", ""
+    mine = sorted(rows, key=itemgetter("value"))
     words = [_judged((-high, -low), -most) for low, high in map(_range, mine)]
     word = HELD if {*words} == {HELD} else NOT_HELD if NOT_HELD in words else UNKNOWN
     values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
@@ -380,14 +366,14 @@ def _values(rows: Sequence[Row], of: str, most: float, kind: str = "") -> Said:
 
 def _falls(rows: Sequence[Row], of: str) -> Said:
     """Say whether searches are slower on graphs where the value of a variant is greater."""
-    mine = _of_variant(rows, of)
+    mine = sorted(rows, key=itemgetter("value"))
     words = []
     for row, more in itertools.combinations(mine, 2):
-        rate, other = (_bounds(x.get("rates", [x["gteps"]])) for x in (row, more))
+        rate, other = (_range(x, "rates", "gteps") for x in (row, more))
         differ = _range(row)[1] < _range(more)[0]
         words.append(_judged((rate[0] - other[1], rate[1] - other[0]), 0.0) if differ else UNKNOWN)
     values = ", ".join(f"{x['graph']} {x['value']:.3g} at {x['gteps']:.3g}" for x in mine)
-    return _by_most(words), f"{of}, {mine[0]['unit']} at GTEPS: {values}." if mine else ""
+    return _by_most(words), f"{of}, {mine[0]['unit']} at GTEPS: {values}."
 
 
 _SENTENCES: dict[str, Callable[..., Said]] = {
@@ -436,18 +422,6 @@ def on_gpus(experiments: Sequence[Experiment], gpus: int) -> list[Experiment]:
     if not found:
         raise InvalidValue(f"--gpus: no graph here is on a grid of at most {gpus}. Leave it out.")
     return found
-
-
-def files_in(folder: Path, graphs: Sequence[PaperGraph]) -> dict[str, str]:
-    """Return the files in a folder, by the paper's name of the graph."""
-    # A file is known by its name in the SuiteSparse collection, in any folder below, up to its
-    # first dot; ``-`` and ``_`` are the same.
-    found = {_key(file.name.partition(".")[0]): str(file) for file in sorted(folder.rglob("*.*"))}
-    return {graph.name: found[_key(graph.file)] for graph in graphs if _key(graph.file) in found}
-
-
-def _key(name: str) -> str:
-    return name.casefold().replace("_", "-")
 
 
 def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:

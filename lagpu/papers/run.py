@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import gc
 import itertools
@@ -24,7 +23,8 @@ from lagpu.backends.protocol import Backend, Measured
 from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, drawn, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
-from lagpu.bench.suite import ALGORITHMS, Searched, Tested, entries_of, placed_on
+from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on
+from lagpu.check.graph import Edges
 from lagpu.core import Matrix
 from lagpu.core.recorder import Observer, observing
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
@@ -33,7 +33,7 @@ from lagpu.generators.load import canonical, is_random, is_spec, load
 from lagpu.host import progress
 from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
-from lagpu.io.csc import CSC, column_blocks
+from lagpu.io.csc import CSC
 from lagpu.observe.trace import trace
 from lagpu.operations import Constant
 from lagpu.papers import experiments as data
@@ -42,7 +42,6 @@ from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 _QUICK_ROOTS = 2
 _BY_LEVEL = "by level"  # of a system on a grid, whose levels the host runs: Python's time
 _TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
-_BLOCK = 1 << 26  # entries looked at together
 _KERNELS_MS = 20.0  # of runs of one search
 _LONG = 8  # times of the seconds of a turn: a search that takes longer runs once
 _SPANS = 4  # roots whose span is measured, where the kernels' times count
@@ -51,11 +50,6 @@ _SPANS = 4  # roots whose span is measured, where the kernels' times count
 _SECONDS, _STILL = 0.5, 1.0
 _NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, as --figure 1."
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
-
-
-def _has_gpus(place: Backend) -> bool:
-    devices = harness.devices_of(place)
-    return bool(devices) and all(device.xp is not np for device in devices)
 
 
 class Runner(NamedTuple):
@@ -70,7 +64,7 @@ class Runner(NamedTuple):
         """Whether it runs on a GPU by the kernel or the policy of the paper, or by the library."""
         variant, place = self.variant, self.place
         asked = variant.kernel or variant.policy or self.runs_as
-        return place is None or (self.runs_as == asked and _has_gpus(place))
+        return place is None or (self.runs_as == asked and Clock(place).has_device)
 
     @property
     def mode(self) -> str:
@@ -107,39 +101,6 @@ def runner_of(variant: Variant, place: Backend) -> Runner:
     except InvalidValue:
         raise lacks from None
     return Runner(variant, chosen, name)
-
-
-class _Roots(Tested):
-    """A graph with the roots of one variant, which are fewer where `seconds` do not suffice."""
-
-    seconds: float | None = math.inf  # of all runs of a variant; None: as many as the turn before
-    limited = False  # whether what compares results must not take memory of the device
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.libraries: dict[str, Any] = {}
-
-    def own(self, count: int, seconds: float | None) -> _Roots:
-        """Return the graph with some roots alone; results are common."""
-        found = copy.copy(self)
-        found.roots, found.seconds = self.roots[:count], seconds
-        return found
-
-    def compare(self, root: int, output: str, who: str, found: Any) -> str:
-        return super().compare(root, output, who, entries_of(found) if self.limited else found)
-
-    def paced(self, clock: Clock) -> Iterator[int]:
-        """Yield the roots; after the first one leave out those that there is no time for."""
-        # A quarter of them, and again a quarter: two days seldom differ in the number.
-        for k, root in enumerate(progress.over([*self.roots], "roots")):
-            begin = time.perf_counter()
-            yield root
-            if not k and self.seconds is not None:
-                seconds = clock.slowest(time.perf_counter() - begin)
-                while len(self.roots) > 1 and len(self.roots) * seconds > self.seconds:
-                    del self.roots[max(len(self.roots) // 4, 1) :]
-            if k + 1 == len(self.roots):
-                return
 
 
 class _Kernels(Observer):
@@ -213,13 +174,13 @@ class _Clock(Clock):
 
 
 def _timed(
-    tested: _Roots, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
+    tested: Tested, clock: _Clock, run: Callable[[int], Any], output: str, who: str,
     read: Callable[[int, Any], Any],
 ) -> tuple[Searched, Any]:  # fmt: skip
     """Search from every root; return the times, and the last result."""
     refusal = ""
     with suite.as_mode(clock.mode):
-        if tested.seconds is not None or tested.limited or clock.mode == "fused":
+        if tested.seconds is not None or tested.on_host or clock.mode == "fused":
             root, mode = tested.roots[0], clock.mode
             # The first run compiles kernels and makes workspaces: a second one may be much shorter.
             enough = 1e3 * (tested.seconds or math.inf)
@@ -245,7 +206,7 @@ def _timed(
 
 
 def searches(
-    tested: _Roots, A: Matrix, runner: Runner, before: int, by_part: bool = False
+    tested: Tested, A: Matrix, runner: Runner, before: int, by_part: bool = False
 ) -> Searched:
     """Search from every root, and prove the last result."""
     variant, place, output = runner.variant, runner.place, runner.variant.output
@@ -272,7 +233,7 @@ def searches(
     return found._replace(output=output, refusal=refusal, nbytes=nbytes)
 
 
-def accumulations(tested: _Roots, A: Matrix, runner: Runner, before: int) -> Searched:
+def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
@@ -302,15 +263,14 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
     level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
     for dense, (indices, values) in zip((level, path, delta), found, strict=True):
         dense[indices] = values
-    col_ptr, row_idx = tested.host.columns
-    right = np.zeros(n)
-    for first, last in column_blocks(col_ptr, _BLOCK):
-        v = np.repeat(np.arange(first, last), np.diff(col_ptr[first : last + 1]))
-        u = row_idx[col_ptr[first] : col_ptr[last]]
-        next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
-        u, v = u[next_one], v[next_one]
-        right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
-    if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
+
+    def share(e: Edges) -> Array:
+        next_one = (level[e.end] >= 0) & (level[e.begin] == level[e.end] + 1)
+        return np.where(next_one, path[e.end] / path[e.begin] * (1 + delta[e.begin]), 0.0)
+
+    edges = tested.host.pattern.slices  # those of each u with the ends of its edges as begins
+    edges = edges if edges.symmetric else edges.reversed
+    if np.allclose(delta, edges.at_ends(share, np.add, 0.0), rtol=1e-9, atol=1e-9):
         return ""
     return f"dependencies from vertex {root} do not obey their recurrence"
 
@@ -456,7 +416,7 @@ class _Graphs:
     def forget(self) -> None:
         """Drop the graph, but for what is on the host: the next one may be the same in pieces."""
         self._A: Matrix | None = None
-        self._tested: dict[int, _Roots] = {}
+        self._tested: dict[int, Tested] = {}
 
     def source(self, graph: PaperGraph) -> str | None:
         """Return the file or the text of a graph; None without any."""
@@ -470,7 +430,8 @@ class _Graphs:
             return "a small graph, since --quick is given" if self.request.quick else graph.why
         if not is_spec(given):
             return ""
-        if graph.made is None or _generator(given) != _generator(graph.made):
+        generators = {canonical(text).partition(":")[0] for text in (given, graph.made or "")}
+        if len(generators) > 1:
             return f"size only: {given}, by --graph"
         return f"{graph.why or 'by the same generator'}; of another size, by --graph"
 
@@ -507,7 +468,7 @@ class _Graphs:
             gc.collect()
             self._A = self._again()
 
-    def tested(self, graph: PaperGraph, roots: int) -> _Roots:
+    def tested(self, graph: PaperGraph, roots: int) -> Tested:
         """Return a graph with some roots and the results so far."""
         A, source = self.matrix(graph), str(self.source(graph))
         if self._host is None or self._host[0] != source:
@@ -521,16 +482,12 @@ class _Graphs:
         _, host, candidates = self._host
         if roots not in self._tested:
             chosen = drawn(candidates, roots, self.request.seed)
-            self._tested[roots] = _Roots(graph.name, host, chosen)
+            self._tested[roots] = Tested(graph.name, host, chosen)
             if is_spec(source) and not is_random(source):
                 # made on the host; a copy takes less time
                 again = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
                 self._again = functools.partial(again.matrix, self.place_of(graph))
         return self._tested[roots]
-
-
-def _generator(text: str) -> str:
-    return canonical(text).partition(":")[0]
 
 
 class _Work:
@@ -549,7 +506,7 @@ class _Work:
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
-        if not _has_gpus(graphs.place):
+        if not Clock(graphs.place).has_device:
             self.missing.setdefault(f"a GPU: times on {graphs.place.name} judge no claim")
         if experiment.energy:
             try:
@@ -598,7 +555,7 @@ class _Work:
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         runners, limit = self._runners(graphs.place_of(graph)), request.memory
         tested = graphs.tested(graph, count)
-        tested.limited, most = limit is not None, len(tested.roots)
+        tested.on_host, most = limit is not None, len(tested.roots)
         found: dict[Runner, list[Searched]] = {runner: [] for runner in runners}
         for turn, runner in itertools.product(range(_TURNS), runners):
             who = f"{graph.name}, {runner.variant.name}"
@@ -648,7 +605,7 @@ class _Work:
         return runners
 
     def _measured(
-        self, graph: PaperGraph, count: int, tested: _Roots, runner: Runner, turn: int
+        self, graph: PaperGraph, count: int, tested: Tested, runner: Runner, turn: int
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind

@@ -36,10 +36,10 @@ class Wrong(Bench):
     """SciPy finds another component."""
 
     def measure(self, *how):
-        found = super().measure(*how)
-        if self._place is None:
-            found.answer.same[-1] += 1
-        return found
+        times, answer = super().measure(*how)
+        if self._clock.backend is None:
+            answer.same[-1] += 1
+        return times, answer
 
 
 class Faulty(Bench):
@@ -74,9 +74,9 @@ class Proofless(Bench):
     """Parents form no tree of the graph."""
 
     def measure(self, *how):
-        found = super().measure(*how)
-        indices, values = found.answer.proof
-        return found._replace(answer=found.answer._replace(proof=(indices, values[::-1])))
+        times, answer = super().measure(*how)
+        indices, values = answer.proof
+        return times, answer._replace(proof=(indices, values[::-1]))
 
 
 @pytest.mark.ci

@@ -108,6 +108,20 @@ def test_a_search_of_pieces_is_one_kernel(name, ms):
     assert (found, levels.nvals) == (ms, algorithms.bfs_levels(A, 1).nvals)
 
 
+@pytest.mark.parametrize(("took_ms", "held_ms"), [(0.0, 1.0), (3.0, 3.0), (50.0, 10.0)])
+def test_devices_wait_as_long_as_the_last_run_took(took_ms, held_ms, monkeypatch):
+    """Else the launches that Python makes later would count as the device's time."""
+    clock, held, now = Clock(), [], iter([1.0, 1.0 + took_ms / 1e3])
+    clock._devices = [Device(1.0)]
+    clock._devices[0].hold = held.append
+    clock._synchronize = lambda: None
+    monkeypatch.setattr("lagpu.bench.harness.time.perf_counter", lambda: next(now))
+    clock.queued(int)
+    clock.wall(int)
+    clock.queued(int)
+    assert held == [2_000_000, pytest.approx(2e6 * held_ms, abs=1)]
+
+
 @pytest.mark.parametrize("slow", [100.0, 600.0])
 def test_processes_repeat_a_search_as_often_as_the_slowest(slow):
     """A process that went by its own time would stop, or go on, while others wait for it."""

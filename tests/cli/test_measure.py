@@ -56,7 +56,10 @@ def test_rows_have_the_promised_fields(run, tmp_path):
 
 
 def test_statistics_are_those_by_hand():
-    found = harness.statistics_of([1.0, 2.0, 3.0, 4.0], [9.0, 5.0, 7.0, 5.0], [10**6] * 4)
+    tested = suite.Tested("grid", HostGraph.of(grid2d(2, 2, backend="cpu")), [0, 1, 2, 3])
+    tested.edges = dict.fromkeys(tested.roots, 10**6)
+    samples = [*map(harness.Sample, [1.0, 2.0, 3.0, 4.0], [9.0, 5.0, 7.0, 5.0])]
+    found = tested.row("cpu", suite.Searched("eager", "levels", samples, ""))
     assert (found["q1_ms"], found["median_ms"], found["q3_ms"]) == (1.75, 2.5, 3.25)
     assert (found["max_ms"], found["wall_median_ms"]) == (4.0, 6.0)
     # 1, 1/2, 1/3, 1/4 GTEPS: their harmonic mean is 4 / (1 + 2 + 3 + 4)
@@ -70,7 +73,7 @@ def test_edges_count_once():
     host = HostGraph.of(A)
     assert host.facts.edges_from(np.array([0, 1, 2])) == 4
     assert host.facts.edges_from(np.array([3, 4])) == 1
-    assert sorted(host.roots(A, 99, 0)) == [0, 1, 2]  # of the largest component
+    assert sorted(host.candidates(A)) == [0, 1, 2]  # of the largest component
 
 
 @pytest.mark.parametrize("place", ["cpu", "sim", "grid:3:cpu"])
@@ -78,7 +81,7 @@ def test_roots_of_a_directed_graph_have_edges_and_are_in_the_largest_component(p
     # 0 -> 1 -> 2 <- 3, a self-loop alone, and a pair
     rows, cols = [0, 1, 3, 4, 5], [1, 2, 2, 4, 6]
     A = Matrix.from_coo(rows, cols, nrows=7, ncols=7, backend=place)
-    assert sorted(HostGraph.of(A).roots(A, 99, 0)) == [0, 1, 3]
+    assert sorted(HostGraph.of(A).candidates(A)) == [0, 1, 3]
 
 
 def test_loops_that_cpu_runs_as_one_call_are_timed_so(run, monkeypatch, tmp_path):
@@ -121,11 +124,11 @@ def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
 
 
 def test_backends_that_disagree_are_refused():
-    agreement = harness.Agreement(4)
+    tested = suite.Tested("grid", HostGraph.of(grid2d(2, 2, backend="cpu")), [0])
     first = (np.array([0, 2]), np.array([0, 1]))
 
     def compared(output, who, *found):
-        return agreement.compare(0, who, agreement.sums(output, found))
+        return tested.compare(0, output, who, found)
 
     assert compared("levels", "a", *first) == ""
     assert compared("levels", "b", first[0][::-1], first[1][::-1]) == ""

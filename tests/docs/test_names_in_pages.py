@@ -135,6 +135,16 @@ def test_what_a_page_names_is_there(page):
     assert (missing_modules(whole), missing_links(text, page)) == ([], [])
 
 
+def test_a_search_on_the_command_line_has_a_source():
+    found = [
+        line
+        for page in PAGES
+        for line in re.findall(r"lagpu bfs \w[^`\n]*", page.read_text("utf-8"))
+    ]
+    assert found
+    assert [line for line in found if not re.search(r" --sources? ", line)] == []
+
+
 def test_what_is_not_there_is_found():
     text = (
         "`fused/none.py`, `plan_loop` and `nowhere` in `fused/plan.py`; `ops/planner.py` `nobody`"

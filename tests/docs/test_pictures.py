@@ -22,6 +22,22 @@ def test_a_picture_that_a_cell_draws_has_words(page):
         assert len(said) > 20 or not draws, code
 
 
+@pytest.mark.parametrize("page", DRAWN, ids=lambda page: page.stem)
+def test_words_and_picture_name_an_object_alike(page):
+    """The words have a variable's name, and the picture has the name of its object."""
+    cells = [code for code, _ in pictured(page.read_text("utf-8"))]
+    named = dict(re.findall(r'(?m)^(\w+) = [^=]+\(.*name="([^"]+)"\)$', "\n".join(cells)))
+    for code in cells:
+        for drawn in re.findall(r"^viz\.(?:vector|matrix)\(([\w, ]+)\)", code, re.M):
+            assert [named.get(x, x) for x in drawn.split(", ")] == drawn.split(", ")
+
+
+def test_a_cell_of_an_operation_draws_one_picture():
+    for page in (ROOT / "docs" / "operations").glob("*.md"):
+        for code, _ in pictured(page.read_text("utf-8")):
+            assert len(re.findall(r"^viz\.\w+\(", code, re.M)) <= 1, page.name
+
+
 def test_images_have_words():
     found = [(page.name, said) for page in MARKDOWN for said in images(page.read_text("utf-8"))]
     assert len(found) >= 2

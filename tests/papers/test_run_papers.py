@@ -496,7 +496,7 @@ def test_what_a_first_search_makes_is_not_in_the_time_of_the_only_one():
 
     A = load_graph("path:9", "cpu")
     levels, searched = algorithms.bfs_levels(A, 0), []
-    tested = runs._Roots.of("a path", A, 4, 1).own(4, 0.2)
+    tested = suite.Tested.of("a path", A, 4, 1).own(4, 0.2)
     clock = runs._Clock(None, "peer")
     found, _ = runs._timed(tested, clock, run, "levels", "a test", lambda *_: levels)
     assert not found.once
@@ -506,7 +506,7 @@ def test_what_a_first_search_makes_is_not_in_the_time_of_the_only_one():
 
 @pytest.mark.parametrize(("seconds", "left"), [(50, 50), (12, 12), (10, 3), (1, 1)])
 def test_roots_that_there_is_no_time_for_are_left_out_by_quarters(seconds, left):
-    tested = runs._Roots.of("a path", load_graph("path:60", "cpu"), 50, 1).own(50, float(seconds))
+    tested = suite.Tested.of("a path", load_graph("path:60", "cpu"), 50, 1).own(50, float(seconds))
     slow = SimpleNamespace(slowest=lambda _: 1.0)  # seconds of each search
     first = [*tested.roots]
     assert [*tested.paced(slow)] == tested.roots == first[:left]
@@ -520,7 +520,7 @@ def test_all_variants_of_lagpu_have_the_roots_of_the_slowest(sim, monkeypatch):
         yield from [*self.roots]
 
     runner = [*"abab"]
-    monkeypatch.setattr(runs._Roots, "paced", paced)
+    monkeypatch.setattr(suite.Tested, "paced", paced)
     two = PUSHED, Variant("b", kernel="push_queue")
     experiment = replace(PAIR, graphs=(PATH,), variants=two, roots=9)
     report, _ = run_paper(ONE, [experiment], Request("sim", seconds=9.0))

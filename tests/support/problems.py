@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lagpu import Matrix, backends, io
-from lagpu.bench.graphs import Problem, make
+from lagpu.bench.graphs import HostGraph, make
 from lagpu.catalog import QUESTIONS, Algorithm, Answer
 
 # Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
@@ -27,10 +27,10 @@ def matrix(kind: str) -> Matrix:
     return Matrix.from_coo(i, j, nrows=n, ncols=n, dup_op="lor", backend="cpu")
 
 
-def problem_of(kind, folder) -> Problem:
+def problem_of(kind, folder) -> HostGraph:
     io.write(matrix(kind), folder / "graph.npz")
     make(str(folder / "graph.npz"), backends.get("cpu"), None, folder)
-    return Problem.read(folder)
+    return HostGraph.read(folder)
 
 
 def question(key: str) -> Algorithm:

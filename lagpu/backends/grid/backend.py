@@ -293,7 +293,8 @@ class _LockedGrid:
         if self.pieces.are_one:
             self._execute_whole(statement)
             return
-        if statements.reads_indices(operation) and not self.pieces.watch:
+        by_formula = statements.are_by_formula(self.pieces, operation)
+        if statements.reads_indices(operation) and not (by_formula or self.pieces.watch):
             loop = self.plan_loop([statement], ops.Until(times=1))
             if isinstance(loop, program.GridProgram):
                 return loop.run()

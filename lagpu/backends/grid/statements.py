@@ -10,9 +10,10 @@ import numpy as np
 
 from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Semiring
-from lagpu.algebra.tables import binary
+from lagpu.algebra.tables import binary, indexunary
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.grid.exchange import FORMS, folded, spread, whole
-from lagpu.backends.grid.partition import GridHandle, Layout, needed
+from lagpu.backends.grid.partition import GridHandle, Layout, Partition, needed
 from lagpu.backends.grid.pieces import (
     Entries,
     Pieces,
@@ -181,6 +182,8 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
     if not reads_indices(op):
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
+    if are_by_formula(pieces, op):
+        return [ops.Assign(_numbers(by.dims[0], p, place, s.dtype)) for _, p, place in pieces]
     if may_gather(pieces, x) and by.dims[1].rises:
         for k, _, place in pieces:
             wide = op._replace(operand=by_own_columns(pieces, x, k, x.parts[k].csc()))
@@ -201,6 +204,26 @@ def reads_indices(op: Operation) -> bool:
         return False
     function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
     return isinstance(function, IndexUnaryOp) and (function.of_numbers or not function.uses_value)
+
+
+def are_by_formula(pieces: Pieces, op: Operation) -> bool:
+    """Whether the results are the indices of a full vector on devices, which need no kernel."""
+    if not isinstance(op, ops.Apply) or op.function.op is not indexunary.index:
+        return False
+    x: GridHandle = op.operand
+    if type(op.function.right) is ops.ScalarRef or op.function.right or len(x.shape) > 1:
+        return False
+    are_full = (isinstance(part, VectorStore) and part.size in (0, part.known) for part in x.parts)
+    return pieces.engine.all(all(are_full) and pieces.partition(x.shape[0]).rises)
+
+
+def _numbers(by: Partition, piece: int, place: Any, dtype: DType) -> Handle:
+    """Return the indices that a piece has, by position."""
+    made = place.vector(dtype, by.count(piece))
+    with place.device.alone():
+        own = by.index(piece, place.device.xp.arange(made.size))
+        made.set_full(own.astype(dtype.numpy))
+    return made
 
 
 # ---- Indexing: entries are sent to the owners of their places in the result

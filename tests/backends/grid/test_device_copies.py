@@ -5,9 +5,21 @@ import pytest
 from graphs import both_ways, random_edges
 from pieces_of_search import gpu_grid, matrix
 
-from lagpu import BOOL, INT64, Matrix, Vector, algorithms, binary, semiring
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Vector,
+    algorithms,
+    binary,
+    indexunary,
+    semiring,
+)
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device.protocol import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import pieces as grid_pieces
 from lagpu.errors import OutOfMemory
@@ -187,3 +199,30 @@ def test_the_same_in_another_order(name, order, shape):
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_gpus_find_the_same(name):
     assert_same(run(name, gpu_grid(2))[0], run(name, "cpu")[0])
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 1023, 1025, 5000])
+@pytest.mark.parametrize(("pieces", "order"), [(2, None), (3, None), (2, "random")])
+def test_indices_of_a_full_vector_need_no_kernel_of_all_devices(size, pieces, order, monkeypatch):
+    ran = []
+    monkeypatch.setattr(Peers, "run", counted_runs(Peers.run, ran))
+    place = sims(pieces, order)
+    for full in (Vector.from_scalar(True, size, BOOL, backend=place), place_of(range(size), place)):
+        for dtype in (INT32, FP64):
+            assert full.apply("index").new(dtype).to_dense().tolist() == [*range(size)]
+    assert not ran or order == "random"
+    full(full.V, replace=True) << full.apply("index")
+    assert full.to_coo()[0].tolist() == [*range(1, size)]
+    assert full.apply(indexunary.index, 2).new().to_coo()[1].tolist() == [*range(3, size + 2)]
+
+
+def place_of(values, place):
+    return Vector.from_dense(np.array(values), backend=place)
+
+
+def counted_runs(run, ran):
+    def counted(self, *args, **options):
+        ran.append(1)
+        return run(self, *args, **options)
+
+    return counted

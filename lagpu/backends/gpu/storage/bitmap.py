@@ -221,6 +221,17 @@ def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     return indices, stores.on_host(v, None if v.values is None else v.values[there], len(indices))
 
 
+_MANY = 1 << 18  # levels of which it takes longer to sort all bytes than to ask for their size
+
+
+def _short(levels: Array) -> Array:
+    """Return many levels as bytes if they fit, since these are sorted in one pass."""
+    if len(levels) < _MANY:
+        return levels
+    few = levels.astype(np.uint8)
+    return few if (few == levels).all() else levels
+
+
 class VectorLevels:
     """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels."""
 
@@ -233,14 +244,28 @@ class VectorLevels:
             self.order = stores.as_type(v.device, indices, kind)
             self.level = stores.filled(v.device, len(indices), v.dtype, v.number)
         else:
-            by_level = v.device.order_of(values)
+            by_level = v.device.order_of(_short(values))
             self.order = stores.gather(v.device, indices, by_level, kind)
             self.level = stores.gather(v.device, values, by_level)
-        self.lowest, self.deepest = 0, -1
-        if len(indices):
-            ends = self.level[:1], self.level[-1:]
-            self.lowest, self.deepest = (int(self._device.read(x)) for x in ends)
         self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The least level and the largest, for which the host waits."""
+        if not len(self.level):
+            return [0, -1]
+        with self._device.alone():
+            ends = self.level[:: max(len(self.level) - 1, 1)]
+            found: list[int] = self._device.to_host(ends).tolist()
+        return found
+
+    @property
+    def lowest(self) -> int:
+        return self._ends[0]
+
+    @property
+    def deepest(self) -> int:
+        return self._ends[-1]
 
     @cached_property
     def offsets(self) -> Array:

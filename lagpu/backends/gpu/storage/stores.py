@@ -664,15 +664,14 @@ class VectorStore:
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
-        self._upload()
         given = self.indices, self.words
         indices, words = (None if x is None else self.device.copy_of(x) for x in given)
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
         # What a product has counted is read, since it plans the next one; no other count is.
         nvals = self.known if self._notification is None else self.nvals
-        kept = self.stats, self.frontier_edges, self.edge_offsets
-        made.restore((self.form, indices, words, values, iso, nvals, None, None, -1, *kept))
+        kept = self.single, self.stats, self.frontier_edges, self.edge_offsets
+        made.restore((self.form, indices, words, values, iso, nvals, None, None, *kept))
         return made
 
     # ------------------------------------------------------------------------- single entries

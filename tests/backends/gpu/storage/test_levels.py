@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
 
-from lagpu import BOOL, INT32, INT64, UINT32, UINT64, Matrix
+from lagpu import BOOL, INT32, INT64, UINT32, UINT64, Matrix, Vector
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.storage import bitmap
 
 
 @pytest.mark.parametrize("dtype", [INT32, INT64, UINT32, UINT64])
 def test_the_ordering_of_rows(backend, dtype):
     """Each level of each row is a piece of its list, whole, and nothing else is in it."""
-    if not hasattr(backend, "block_levels"):
-        pytest.skip("cpu has no blocks")
+    if backend.device is None:
+        pytest.skip("cpu sorts levels on the host")
     k, n = 5, 1500
     rng = np.random.default_rng(3)
     depth = np.array([0, 3, 700, 1499, 0])
@@ -36,10 +37,32 @@ def test_the_ordering_of_rows(backend, dtype):
         assert ranks[i * n : (i + 1) * n].tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("most", [255, 256, -1])
+def test_levels_of_a_vector_that_are_sorted_as_bytes(backend, most, monkeypatch):
+    """Larger levels, and negative ones, are not cut to bytes."""
+    if backend.device is None:
+        pytest.skip("cpu sorts levels on the host")
+    monkeypatch.setattr(bitmap, "_MANY", 1)
+    kinds, device = [], type(backend.device)
+
+    def order_of(self, keys, of=device.order_of):
+        kinds.append(keys.dtype)
+        return of(self, keys)
+
+    monkeypatch.setattr(device, "order_of", order_of)
+    values = np.array([3, most, 0, 3, 1], np.int32)
+    found = backend.levels(Vector.from_coo([4, 1, 6, 2, 8], values, size=9, backend=backend).data)
+    assert (found.lowest, found.deepest) == (min(0, most), max(3, most))
+    assert kinds == [np.uint8 if most == 255 else np.int32]
+    if most > 0:
+        assert Vector._of(found.cut(3), BOOL, (9,), backend, "cut").to_coo()[0].tolist() == [2, 4]
+        assert Vector._of(found.cut(most), BOOL, (9,), backend, "cut").to_coo()[0].tolist() == [1]
+
+
 def test_levels_are_those_of_the_beginning(backend):
     """A level is cut as bits; what becomes of the matrix does not matter."""
-    if not hasattr(backend, "block_levels"):
-        pytest.skip("cpu has no blocks")
+    if backend.device is None:
+        pytest.skip("cpu sorts levels on the host")
     given = Matrix.from_coo(
         [0, 1, 1], [4, 2, 5], [1, 0, 1], INT32, nrows=2, ncols=6, backend=backend
     )
@@ -53,8 +76,8 @@ def test_levels_are_those_of_the_beginning(backend):
 
 
 def test_levels_without_entries(backend):
-    if not hasattr(backend, "block_levels"):
-        pytest.skip("cpu has no blocks")
+    if backend.device is None:
+        pytest.skip("cpu sorts levels on the host")
     levels = Matrix(INT32, 2, 6, backend=backend)
     found = backend.levels(levels.data)
     assert (found.lowest, found.deepest) == (0, -1)

@@ -173,3 +173,14 @@ def test_a_copy_does_not_wait_for_a_count(place):
     copy = store.copy(INT64)
     assert store.known is copy.known is None
     assert copy.nvals == store.nvals == len(entries)
+
+
+@pytest.mark.parametrize("form", ["empty", "single"])
+def test_a_copy_of_a_vector_without_arrays_makes_none(place, form, monkeypatch):
+    store, entries = made(place, form, 40, random.Random(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(place.device), "from_host", None)
+        copy = store.copy(FP32)
+    assert (copy.dtype, copy.indices, copy.words, copy.values) == (FP32, None, None, None)
+    assert_is(copy, entries)
+    assert_is(store, entries)
