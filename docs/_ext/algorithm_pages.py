@@ -27,14 +27,27 @@ from lagpu.host.display import short
 from lagpu.observe.step import drawing
 
 MEASURED, ON_CPU = "h200-algorithms.json", "cpu-algorithms.json"
+_MANY = 12  # entries of a matrix that are compared one by one
+_AS_GOOD = {  # what an algorithm chooses, by its docstring: other answers of an exercise
+    "possible parents": "A vertex may have another one of its possible parents.",
+    "cycle of odd length": "Another odd cycle is right, too.",
+    "One of the paths": "Another path of least length is right, too.",
+}
 _WIDE = 480  # pixels of a picture that has a line to itself
-_SHOWN = 12  # entries of a vector in text
+_SHOWN = 49  # entries in text: all of a small graph
 _LINES, _FEWER = 100, 60  # of code: of what helps much, and of the rest
 _WEIGHTED = ("weighted", "FP32", "forest", "negative")
 _FEW = 4  # statements of a function that is shown beside the one that calls it
 _STATEMENTS, _PICTURES = 32, 4
-_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}"}  # in words
+_GIVEN = {"sampled": "{} sampled sources", "few": "for vertices {}", "radius": "`{1}={0}`"}
 _IN_SHORT = {"sampled": "sampled sources", "few": "vertices"}
+_COUNTED = {  # the arguments of what is counted on larger graphs
+    "source": "from the vertex with most edges",
+    "sources": "from the vertex with most edges and from vertex 0",
+    "target": "to vertex 5",
+    "few": "for vertices 0 and 4",
+    "sampled": "with 3 sampled sources",
+}
 _WHY = {  # a cell of a table has no number
     "too large": "the other system is measured only on smaller graphs",
     "over 10 s": "stopped after 10 s",
@@ -217,6 +230,7 @@ def formula(step):
     left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
     left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
     right = re.sub(r" ([a-z]+)_([a-z]+) ", r" \1.\2 ", right)
+    right = re.sub(r"offdiag\((\w+), 0\)", r"offdiag(\1)", right)
     return rounded(re.sub(r" \((old|\d)\)", "", f"{left} {sign[1] if sign else ''}= {right}"))
 
 
@@ -248,6 +262,9 @@ def _by_source(step, left, right):
             if "agg." in ast.unparse(node.args[0]):  # several statements that have no name
                 return _target(tree) or left, f"{op}({ast.unparse(node.func.value)})"
             operands = {one.arg: one.value for one in node.keywords}
+            if node.func.attr == "ewise_union":
+                given = [*node.args[2:], *operands.values()]
+                right = f"{right[:-1]}, {', '.join(map(ast.unparse, given))})"
             if len(node.args) > 1:
                 operands["right"] = node.args[1]
             if _is_local(step, node.func.value):  # two names of one object
@@ -277,6 +294,7 @@ def _by_source(step, left, right):
     whole = r"\.value\b[^.]*$|^return float" if left == "s" else r"\.new\(\)$|where_any\(.*\.new\("
     if left in ("s", "t", "T") and returned and re.search(whole, returned):
         left = "result"
+        right = f"one({right})" if "where_any(" in returned else right
     return left, right
 
 
@@ -332,6 +350,7 @@ def written(step):
     text = re.sub(r"(\w+)\((\S+) ([⊗⊕]) (\S+)\)$", _ewise, text)
     text = re.sub(r"(?<= )(\w+)\(([^(), ]+?)('?)\)$", partial(_called, step), text)
     text = re.sub(r"(?<= )(\w+)\((\w+'?), ([^() ]+)\)$", partial(_bound, step), text)
+    text = text.replace('select("offdiag", 0)', 'select("offdiag")')
     return re.sub(r"(?<=\w)'", ".T", text)
 
 
@@ -399,6 +418,11 @@ def _said(row, given):
     return names[row.given.index(given)] if given == "radius" else given
 
 
+def _numbers(found):
+    """Return a number, or two of a list, in words."""
+    return " and ".join(map(str, found)) if isinstance(found, list) else str(found)
+
+
 def title(name):
     """Return the name of a function in words."""
     words = re.sub(r"\b(k|in|out) (?=\w)", r"\1-", name.replace("_", " "))
@@ -450,12 +474,7 @@ def code_of(row, steps):
     these are on short pages.
     """
     function = getattr(algorithms, row.name)
-    public, around, ran = function.__code__, sys.modules[function.__module__], set()
-    sys.setprofile(lambda frame, *_: ran.add(frame.f_code))
-    try:
-        run(row, small(kind_of(row)))
-    finally:
-        sys.setprofile(None)
+    public, around, ran = function.__code__, sys.modules[function.__module__], _ran(row)
     counted = {}
     for step in steps:
         if step.code is not None:
@@ -497,6 +516,17 @@ def code_of(row, steps):
     numbers = [line for line in numbers if re.search(rf"\b{line.split()[0]}\b", text)]
     text = "".join([*numbers, *"\n" * bool(numbers), text])
     return text, called & {*algorithms.__all__}, set(shown)
+
+
+def _ran(row):
+    """Return the functions that run, each with the line from which it returned at last."""
+    ran = {}
+    sys.setprofile(lambda frame, *_: ran.__setitem__(frame.f_code, frame.f_lineno))
+    try:
+        run(row, small(kind_of(row)))
+    finally:
+        sys.setprofile(None)
+    return ran
 
 
 def _names(code):
@@ -541,7 +571,7 @@ def markdown(row, folder, measured):
         *_formulas(row, steps, shown),
         *_code(row, code, called),
         *_pictures(row, A, steps, shown, folder, shows(result)),
-        *_cost(whole, said),
+        *_cost(whole, said, len({step.code for step in steps if step.level >= 0})),
         *_speed(row, measured),
         *_exercises(row, steps, shown, result, shows),
         *_others(row),
@@ -587,10 +617,17 @@ def _formulas(row, steps, shown):
     if all(step.code is not code for step in loops):
         loops = [step for step in steps if step in loops or step in its_own]
     seen, listed, owners, places, new = set(), [], [], [], None
-    for step in loops:
+    whole = None  # of a number that the next statement uses
+    for step, later in zip(loops, [*loops[1:], None], strict=True):
         text = formula(step)
+        if whole:
+            text, whole = re.sub(r"\bs\)$", f"{whole})", text), None
         if _is_aside(step):
             continue
+        if later and (later.code, later.line) == (step.code, step.line):
+            whole = text[4:] if text[:4] == "s = " and formula(later)[-4:] == ", s)" else None
+            if whole:
+                continue
         without_numbers = re.sub(r" \(\w+\)|-?\d[\d.e+-]*|inf", "", text)  # of an iteration
         key, level = (step.code, step.line, without_numbers), (step.code, step.level)
         again = level == new and step.level >= 0 and text != listed[-1]  # in the same iteration
@@ -612,12 +649,17 @@ def _formulas(row, steps, shown):
         listed.insert(k, text)
         owners.insert(k, code.co_qualname.split(".")[0])
         places.insert(k, (code, line))
+    ran, public = _ran(row), getattr(algorithms, row.name).__code__
     for code in () if many else codes:
-        if result := _returned_sum(code, steps):
+        if result := _returned_sum(code, steps, ran):
             k = max(k for k, (one, _) in enumerate(places, 1) if one is code)
+            k = len(listed) if code is public else k
             listed.insert(k, f"result = {result}")
             owners.insert(k, code.co_qualname.split(".")[0])
+            places.insert(k, (code, ran[code]))
     views = {view: None for one in codes for view in _views(one, "\n".join(listed))}
+    live = [x for x, view in views if re.match(r"selection\(", view)
+            and re.search(rf"^{view[10:-1]}\b", "\n".join(listed), re.M)]  # fmt: skip
     for name, view in reversed(views):  # the values of a diagonal are computed before
         used = [k for k, x in enumerate(listed) if re.search(rf"\b{name}\b", x)]
         k = used[0] if view.startswith("diag") else 0
@@ -627,13 +669,23 @@ def _formulas(row, steps, shown):
     first = [name != before for name, before in zip(owners, ["", *owners], strict=False)]
     several = len({*owners}) > 1 or owners[0] in others
     heads = [f"# {name}\n" * (several and new) for name, new in zip(owners, first, strict=True)]
-    shown = "\n".join(head + line for head, line in zip(heads, listed, strict=True))
-    yield f"## Formula\n\n```text\n{shown}\n```\n"
+    lines = "\n".join(head + line for head, line in zip(heads, listed, strict=True))
+    yield f"## Formula\n\n```text\n{lines}\n```\n"
     if many:
         yield "Only the statements with a product are listed.\n"
+    left = [step for step in steps if step not in loops and not _is_aside(step)]
+    part = sorted({x.code.co_qualname.split(".")[0] for x in left if x.code in codes})
+    if several and part and not many:
+        loop = "their loops" if part[1:] else "the loop"
+        yield f"Of {_listed(part)} only the statements of {loop} are listed.\n"
+    elif any(x.code in shown for x in left) and not several and not many:
+        yield "Only the statements of the loop are listed.\n"
     given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
     of_each = [f"the lines below `# f` are those of a function f{given}"] * several
-    said = "; ".join([*_explained(text), *of_each])
+    change = [f"{_listed([x])} changes with its vector" for x in live[:1]]
+    if live[1:]:
+        change = [f"{_listed(live)} change with their vectors"]
+    said = "; ".join([*_explained(text), *change, *of_each])
     if said:
         yield f"The [notation](../notation.md): {said}.\n"
     yield from _unnamed(re.sub(" .*", "", text), codes)
@@ -651,7 +703,7 @@ def _of_scalars(code, steps):
     names = {name for group in scalars for name in group.split(", ")}
     ran = {step.line for step in steps if step.code is code}
     for block in ast.walk(ast.parse(source)):
-        body = block.body if isinstance(block, ast.For | ast.While) else []
+        body = block.body if isinstance(block, ast.For | ast.While | ast.If) else []
         lines = [one.lineno + code.co_firstlineno - 1 for one in body]
         for line, one in zip(lines, body, strict=True) if ran & {*lines} else ():
             found = re.fullmatch(r"(\w+)(?:\(accum=binary\.(\w+)\))? << (.+)", ast.unparse(one))
@@ -659,15 +711,20 @@ def _of_scalars(code, steps):
                 yield code, line, f"{found[1]} {found[2] or ''}= {found[3].strip('()')}"
 
 
-def _returned_sum(code, steps):
-    """Return what a function computes from numbers in its last line, which is no step, or None."""
+def _returned_sum(code, steps, ran):
+    """Return what a function computes from numbers in the line that it returned from, or None."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    *others, last = [node for node in ast.walk(tree) if isinstance(node, ast.Return)] or [tree]
-    line = getattr(last, "lineno", 0) + code.co_firstlineno - 1
-    if others or any(step.code is code and step.line == line for step in steps):
-        return None
-    found = re.fullmatch(r"return float\((.*)\)", ast.unparse(last))
-    return found and found[1]
+    first = code.co_firstlineno - 1
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    last = next((x for x in nodes if x.lineno + first <= ran[code] <= x.end_lineno + first), tree)
+    text = ast.unparse(last)
+    for step in steps:  # their number of entries
+        if step.code is code and step.line == getattr(last, "lineno", 0) + first:
+            text = re.sub(r"\(\w.*\.new\(\)(?=\.nvals)", f"({step.output}", text)
+            if f"({step.output}.nvals" not in text:
+                return None
+    found = re.fullmatch(r"return float\((.*)\)", text)
+    return found and re.sub(r"(\w+)\.nvals", r"nvals(\1)", found[1])
 
 
 def _unnamed(text, codes):
@@ -693,10 +750,13 @@ _SIGNS = (  # of a formula, and what they mean
     (r"\.secondi ", "`secondi(x, y)` is the row of y"),
     (r" any\.", "`any` keeps one of several"),
     (r"= depth", "`depth` counts the iterations from 0"),
+    (r"s\(here\)", "`here` and `above` are the vertices of a level and of the one before it, from "
+     "the last level to the first"),
     (r"\w'(?!\w)", "`'` transposes"),
     (r" \w+= ", "`x op= y` merges y into x by op"),
     (r"⊗", "`f(x ⊗ y)` has entries where x and y have"),
     (r"⊕", "`f(x ⊕ y)` has entries where x or y has"),
+    (r"⊕ \w+, ", "`f(x ⊕ y, a, b)` takes a for a missing x and b for a missing y"),
     (r"\b(eq|[gln][et])\(\w+ ⊗", "`{0}(x ⊗ y)` is whether x is {2} y"),
     (r"value(\w\w)\(", "`value{0}(x, y)` keeps the entries {2} y"),
     (r"\.eq ", "`eq(x, y)` is whether x is y"),
@@ -707,12 +767,14 @@ _SIGNS = (  # of a formula, and what they mean
     (r"\bindex\(", "`index(x)` has the index of each entry"),
     (r"\bcolindex\(", "`colindex(x)` has the column of each entry"),
     (r"offdiag\(", "`offdiag` leaves out the diagonal"),
+    (r"A\.nrows", "`A.nrows` is the number of vertices"),
+    (r"\bnvals\(", "`nvals(x)` is the number of entries of x"),
     (r"\bone\(", "`one(x)` is x with 1 for each entry"),
     (r"\bdiag\(", "`diag(v)` has v on the diagonal"),
     (r"(?<!\w)(?:plus|min|max)\(\w+'?\)", "`plus`, `min` and `max` of one argument reduce all "
      "its values to a number, or each row if the result is a vector"),
     (r" outer\(", "`op outer(x, y)` has op(x[i], y[j]) at (i, j)"),
-    (r"\[:, ", "`D[:, k]` is column k"),
+    (r"\[:, ", "`D[:, k]` is column k, `D[k, :]` row k"),
     (r"(?:^|\n)result = ", "`result` is what the function returns"),
 )  # fmt: skip
 
@@ -735,6 +797,7 @@ def _free(text):
         right = re.sub(r" \w+\.\w+ |\w+ (?=outer)", " ", right)
         names = r"(?<![\w.])[A-Za-z_]\w*(?![\w(.]|' ')"
         used |= dict.fromkeys(re.findall(names, " ".join([*re.findall(r"[⟨[](.*)", left), right])))
+    assigned -= {"above"} if "s(here)" in text else set()  # of the sweep, though of others, too
     return [x for x in used if x not in assigned and x not in ("True", "False")]
 
 
@@ -806,7 +869,7 @@ def _pictures(row, A, steps, shown, folder, result):
         [
             *([_GIVEN_TO[row.name]] if row.name in _GIVEN_TO else []),
             *(
-                _GIVEN.get(x, f"{_said(row, x)} {{}}").format(str(_FACTS[x]).strip("[]"))
+                _GIVEN.get(x, "{1} {0}").format(_numbers(_FACTS[x]), _said(row, x))
                 for x in row.given
             ),
             *(f"`{name}={x}`" for name, x in row.options.items()),
@@ -819,6 +882,7 @@ def _pictures(row, A, steps, shown, folder, result):
     yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}{lengths}:\n"
     chosen = _best(steps, shown, lambda step: _multiplies(step) and _of_vertices(step, A))
     chosen = [step for step in chosen if not _is_aside(step)]
+    chosen = [x for x in chosen if x.output in {*x.vectors, *x.matrices}] or chosen
     said = {step.words.split(": ", 1)[1]: step for step in reversed(chosen)}  # each once
     chosen = sorted(said.values(), key=lambda step: step.number)
     chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
@@ -834,6 +898,9 @@ def _pictures(row, A, steps, shown, folder, result):
         file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
         level = f", level {step.level}" if step.level >= 0 else ""
         drawn = html.unescape(re.search('aria-label="(.*?)"', made)[1])
+        drawn = re.sub(r"offdiag\((\w+), 0\)", r"offdiag(\1)", drawn)
+        if not re.search(r">[^<]* \(\d\)", made):  # the picture has no second one to distinguish
+            drawn = re.sub(r" \(\d\)", "", drawn)
         yield f":::{{figure}} {file.name}\n:alt: {_cells(step, made)}{drawn}\n"
         turned = _turned(step, A).replace(";", ",")
         yield f"Step {step.number}{level}{turned}: `{written(step)}`\n:::"
@@ -880,7 +947,8 @@ def _cells(step, drawn):
     """Return what a drawing shows as cells, in words; an empty string for a graph."""
     if "The graph of " in drawn:
         return ""
-    names = [drawing.Layout([step]).matrix, *step.vectors, *{step.output} & {*step.matrices}]
+    read, _ = drawing.Layout([step]).drawn(step)
+    names = [read, *step.vectors, *{step.output} & {*step.matrices}]
     return f"Cells of {_listed(filter(None, dict.fromkeys(names)))}. ".replace("`", "")
 
 
@@ -893,7 +961,7 @@ def _last_loop(row):
     return A.backend.last_loop
 
 
-def _cost(row, said):
+def _cost(row, said, loops):
     yield "## Method and cost\n"
     if "Notes" in said:
         yield plain(said["Notes"]) + "\n"
@@ -901,7 +969,10 @@ def _cost(row, said):
         yield f"As [`{_AS[row.name]}`]({_AS[row.name]}.md#method-and-cost).\n"
     if how := _last_loop(row):
         how, _, why = how.removesuffix(": only one source").partition(": ")  # of the last batch
-        yield f"How its loop runs on `sim`, on the small graph: *{how}*{f' ({why})' * bool(why)}.\n"
+        why = f" ({why})" * bool(why)
+        last = "last " * (loops > 1)
+        link = f"[How its {last}loop runs](../design/gpu.md#the-ways-to-run-a-loop)"
+        yield f"{link} on [`sim`](../backends.md), on the small graph: *{how}*{why}.\n"
     lines, kinds = [], set()
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
@@ -918,10 +989,12 @@ def _cost(row, said):
     heads = ["graph", "vertices n", "entries m", "statements", "products", "read"]
     kept = [k for k in range(6) if any(line[k] for line in lines)]
     read = "; *read* are the entries that products with a vector look at" * (5 in kept)
-    read += ", without those of two matrices" * (5 in kept and len(kinds) > 1)
+    read += " (products of two matrices are left out)" * (5 in kept and len(kinds) > 1)
     stopped = any("NotConverged" in line[0] for line in lines)
+    given = (_COUNTED.get(x, f"with `{_said(row, x)}={_FACTS[x]}`") for x in row.given)
     yield (
-        "Counted on `cpu`, on grids and on the largest component of Kronecker graphs"
+        ", ".join(["Counted on `cpu`", *given])
+        + ", on grids and on the largest component of Kronecker graphs"
         + ", without edges to a lower number" * (row.graph == "acyclic")
         + " (kron:6 has 2**6 vertices in all)"
         + read
@@ -987,14 +1060,40 @@ def _exercises(row, steps, shown, result, shows):
         before += _turned(step, small(kind_of(row)))
         yield f"1. Before step {step.number} {before}. What does `{written(step)}` write?\n"
         after = entries(step.vectors[step.output].to_dict())
-        yield _solution(f"{step.output} is {after}.")
+        yield _solution(f"{step.output} is {after}.{_also(step)}")
     if found:
         (i, j), other = found
         number = 1 + bool(products)
         way = "between {} and {}" if small(kind_of(row)).is_symmetric else "from {} to {}"
         way = f"{number}. Run it without the edge {way.format(i, j)}"
         yield f"{way}. What changes in the result?\n"
-        yield _solution(f"Before: {shows(result)}. Then: {other}.")
+        free = "".join(f" {words}" for x, words in _AS_GOOD.items() if x in _returned(row))
+        yield _solution(_compared(shows(result), other) + free)
+
+
+def _compared(before, after):
+    """Return two results in words; of many entries of a matrix those that differ."""
+    found = [re.findall(r"\(\d, \d\): [^,}]+", text) for text in (before, after)]
+    if max(map(len, found)) <= _MANY:
+        return f"Before: {before}. Then: {after}."
+    apart = [[x for x in some if x not in others] for some, others in (found, found[::-1])]
+    before, after = (", ".join(some) or "no entry" for some in apart)
+    return f"Before: {before}. Then: {after}. The other entries stay."
+
+
+def _also(step):
+    """Return what `any` could keep in place of what a product wrote, or an empty string."""
+    p, op = step.product, re.search(r" any_(first|secondi) ", step.formula)
+    if op is None or (op[1] == "first" and not p.vector_left):
+        return ""
+    wrote, read = step.vectors[step.output].to_dict(), step.before[p.vector].to_dict()
+    other = {}
+    for ends in zip(*(part.tolist() for part in step.matrices[p.matrix].to_coo()[:2]), strict=True):
+        i, j = ends[::-1] if p.transposed == p.vector_left else ends
+        found = i if op[1] == "secondi" else read.get(i)
+        if i in read and j in wrote and found != wrote[j]:
+            other[j] = found
+    return f" As any keeps one of several, {entries(other)[1:-1]} is right, too." if other else ""
 
 
 def _changed(row, before, shows):

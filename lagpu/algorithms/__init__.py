@@ -8,8 +8,8 @@ fit it, `DomainMismatch` if an argument has a wrong type, `IndexOutOfBound` if a
 vertex, and `InvalidValue` if a list of vertices is empty or repeats one, or if a number or an
 option is not among those it accepts. The docstrings say what else an algorithm raises.
 
-In formulas, ``A'`` is the transpose of A, ``(+.*)`` a product over a semiring, ``C<s(M)>`` writes C
-only where M has an entry, and 1 may be a vector of ones.
+In formulas, ``A'`` is the transpose of A, ``plus.times`` a product over a semiring, ``C⟨s(M)⟩``
+writes C only where M has an entry, and 1 may be a vector of ones.
 """
 
 import inspect

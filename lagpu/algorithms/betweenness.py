@@ -466,9 +466,9 @@ def betweenness_centrality(
     -----
     Two products for each level and batch; memory does not depend on the number of levels. On `gpu`
     the search and the sweep of a single source are one kernel each.
-    With lengths sources come one by one: each takes a `bellman_ford`, the matrix of edges on paths
-    of least length, a search and a sweep, each of as many products as such a path may have
-    edges; O(m) work after the distances, and m more entries of memory. Float lengths are rounded
+    With `weight` the sources come one by one. Each takes a `bellman_ford`, the matrix of edges on
+    paths of least length, and a search and a sweep of as many products as such a path may have
+    edges: O(m) work after the distances, and m more entries of memory. Float lengths are rounded
     sums, so paths whose lengths differ by rounding count as different, as in NetworkX.
     The result is the sum over s and t of (paths from s to t through v) / (paths from s to t),
     scaled as in NetworkX 3.6.
@@ -547,9 +547,10 @@ def betweenness_estimate(
 
     Notes
     -----
-    Each of m = `k` sources, drawn from N, contributes a value x to a vertex; the vertex itself
-    counts as a source only with endpoints. Centrality is a multiple of the mean x, the standard
-    error the same multiple of ``sqrt((1 - m/N) s**2 / m)``, where
+    Each of m = `k` sources, drawn from N = n vertices, contributes a value x to a vertex. Without
+    endpoints the vertex itself does not count: N is n - 1, and m is k - 1 for a vertex drawn.
+    Centrality is a multiple of the mean x, the standard error the same multiple of
+    ``sqrt((1 - m/N) s**2 / m)``, where
     ``s**2 = sum((x - mean)**2) / (m - 1)`` is an unbiased estimate of the variance over all
     choices. Contributions are skewed, so an interval from this error is rough if k is small.
     Source: Brandes and Pich 2007; Cochran 1977, chapter 2 (sampling without replacement).
@@ -671,8 +672,9 @@ def edge_betweenness_centrality(
     Notes
     -----
     Each source takes the search and the sweep of `betweenness_centrality`, and one product of two
-    matrices with an entry for each vertex, under the mask of the edges; with lengths the outer
-    product of paths and shares under the mask of the edges on paths of least length.
+    matrices with an entry for each vertex, under the mask of the edges; with `weight`, in place of
+    that product, the outer product of paths and shares, under the mask of the edges on paths of
+    least length.
     Source: Brandes 2008 (edges).
 
     Examples

@@ -104,8 +104,10 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 
     Returns
     -------
-    levels, parents : Vector, (n,)
-        As `bfs_levels` and `bfs_parents` return them.
+    levels : Vector, (n,), INT32
+        As `bfs_levels` returns it.
+    parents : Vector, (n,), INT32, or INT64 if n > 2**31
+        As `bfs_parents` returns it.
 
     Examples
     --------

@@ -96,8 +96,8 @@ def harmonic_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        ``sum of 1 / distance`` from the sources at a distance above 0; an entry for each
-        requested vertex.
+        The sum of ``1 / distance`` from the sources, by default all vertices, at a distance above
+        0; an entry for each requested vertex.
 
     Raises
     ------
@@ -461,7 +461,7 @@ def pagerank(
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex; the ranks have the sum 1, less what is lost.
+        An entry for each vertex; their sum is 1, or less if walkers are lost (``dangling=False``).
 
     Raises
     ------
@@ -474,10 +474,10 @@ def pagerank(
     -----
     One product per iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
     Motwani and Winograd 1999; parameters, stopping and dangling vertices as in NetworkX, except
-    for the bound 1e-3: NetworkX has only ``n * tol``, and stops after one or two iterations if a
-    graph has a million vertices, since all ranks add up to 1. With the default `tol` the bound
-    matters from 1000 vertices on. After a change by r the ranks are within
-    ``r * alpha / (1 - alpha)`` of the exact ones.
+    that changes must be below ``min(n * tol, 1e-3)``: NetworkX has only ``n * tol``, and stops
+    after one or two iterations if a graph has a million vertices, since all ranks add up to 1. With
+    the default `tol` the bound 1e-3 matters from 1000 vertices on. After a change by r the ranks
+    are within ``r * alpha / (1 - alpha)`` of the exact ones.
     The GAP benchmark's PageRank (Beamer et al. 2015) is ``pagerank(A, tol=1e-4 / n, weight=False,
     dangling=False)``. That of LDBC Graphalytics (Iosup et al. 2016) has k iterations:
     ``pagerank(A, max_iter=k, tol=None, weight=False)``.
@@ -646,9 +646,9 @@ def eigenvector_centrality(
 
     Notes
     -----
-    ``x = x + x (+.*) A``, then x / (length of x): power iteration of A + I, which has the
+    ``x = x + (x plus.times A)``, then x / (length of x): power iteration of A + I, which has the
     eigenvectors of A and also converges for bipartite graphs. One product an iteration, O(m) work,
-    three vectors; all iterations are one kernel on `gpu` and `sim`.
+    two vectors; all iterations are one kernel on `gpu` and `sim`.
     Source: Bonacich 1987; iteration and stopping as in NetworkX.
 
     Examples
@@ -699,7 +699,8 @@ def katz_centrality(
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex: ``x = alpha x (+.*) A + beta``.
+        An entry for each vertex: ``x = alpha (x plus.times A) + beta``, over its Euclidean length
+        if `normalized`.
 
     Raises
     ------
@@ -710,7 +711,7 @@ def katz_centrality(
 
     Notes
     -----
-    One product an iteration, O(m) work, four vectors; all iterations are one kernel on `gpu` and
+    One product an iteration, O(m) work, three vectors; all iterations are one kernel on `gpu` and
     `sim`. Source: Katz 1953; iteration and stopping as in NetworkX.
 
     Examples
@@ -787,9 +788,9 @@ def hits(
 
     Notes
     -----
-    ``a = h (+.*) A``, ``h = A (+.*) a``, both divided by their sums. Two products an iteration,
-    O(m) work, three vectors; all iterations are one kernel on `gpu` and `sim`. NetworkX computes
-    the singular vector by ARPACK, so results agree up to `tol` where it is unique.
+    ``a = h plus.times A``, ``h = A plus.times a``, both divided by their sums. Two products an
+    iteration, O(m) work, three vectors; all iterations are one kernel on `gpu` and `sim`. NetworkX
+    computes the singular vector by ARPACK, so results agree up to `tol` where it is unique.
     Source: Kleinberg 1999.
 
     Examples
@@ -846,7 +847,7 @@ def _iteration(
 
 # ---- centralities by degrees
 def degree_centrality(A: Matrix) -> Vector:
-    """Return the number of edges at each vertex divided by the number of other vertices.
+    """Return the number of edges at each vertex, divided by the number of other vertices.
 
     Parameters
     ----------
@@ -886,7 +887,7 @@ def in_degree_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex, ``degree / (n - 1)``; 1 if there is only one vertex.
+        An entry for each vertex; 1 if there is only one vertex.
 
     Examples
     --------

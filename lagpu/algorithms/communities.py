@@ -40,7 +40,7 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
         Entry (a, b) combines the entries of `A` from the a-th label to the b-th; those within a
         label are on the diagonal. True counts 1.
     names : Vector, (k,)
-        The label of each vertex of the quotient, rising.
+        The label of each vertex of the quotient, in rising order.
 
     Raises
     ------
@@ -198,8 +198,8 @@ def louvain(
     In a level, random parts of the vertices move in turn: all of a part at once, each to the
     neighbouring community of most gain. If a round does not raise the modularity, the next one has
     twice as many parts. The communities are the vertices of the next level. A part takes some
-    twenty statements; a round takes work O(m + parts n) and memory for six times its edges.
-    NetworkX moves one vertex after another and finds others of about the same modularity.
+    twenty statements; a round takes work O(m + parts n) and the memory of six graphs. NetworkX
+    moves one vertex after another and finds other communities of about the same modularity.
     Source: Blondel and others 2008; Lu, Halappanavar and Kalyanaraman 2015 (parts).
 
     Examples
@@ -322,8 +322,8 @@ def label_propagation(
     Returns
     -------
     Vector, (n,), INT32, or INT64 if n > 2**31
-        Labels, each the number of a vertex that had it first. The same on every backend, if sums of
-        weights are exact.
+        Labels; each is the number of the vertex from which it spread. The same on every backend, if
+        sums of weights are exact.
 
     Raises
     ------
@@ -335,7 +335,7 @@ def label_propagation(
     Each vertex takes the label of most weight among its neighbours. Without colours the least of
     equal labels wins, as in CDLP of LDBC Graphalytics; with colours the vertex's own, else the
     largest, as in NetworkX' ``label_propagation_communities`` with colours of ``greedy_color``.
-    A round is a product ``A P'`` of work O(m) for each colour; memory of two matrices.
+    A round is one product of work O(m) for each colour; memory of two matrices.
     Source: Raghavan, Albert and Kumara 2007; Cordasco and Gargano 2012 (colours); Iosup and others
     2016 (CDLP).
 

@@ -42,7 +42,7 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
     Returns
     -------
     Matrix, (n, n), FP64
-        An entry for each pair, 0 if nothing is common.
+        An entry for each pair, even if it is 0.
 
     Raises
     ------
@@ -51,10 +51,11 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
 
     Notes
     -----
-    ``C<s(M)> = A W (+.first) A'`` for pairs M and weights W of common neighbours: a masked product,
-    in work O(sum over the pairs of their degrees), or O(sum of squared degrees) without pairs;
-    memory of some four matrices of the pairs. Source: Liben-Nowell and Kleinberg 2007; Adamic and
-    Adar 2003; Zhou, Lu and Zhang 2009 (resource allocation); Salton and McGill 1983 (cosine).
+    ``C⟨s(M)⟩ = (A W) plus.first A'`` for pairs M and the diagonal matrix W of weights of common
+    neighbours: a masked product, in work O(sum over the pairs of their degrees), or O(sum of
+    squared degrees) without pairs; memory of some four matrices of the pairs. Source: Liben-Nowell
+    and Kleinberg 2007; Adamic and Adar 2003; Zhou, Lu and Zhang 2009 (resource allocation); Salton
+    and McGill 1983 (cosine).
 
     Examples
     --------
@@ -132,8 +133,9 @@ def reciprocity(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    ``2 (A & A') 1 / (A 1 + A' 1)`` with a vector 1 of ones, in work O(m). `overall_reciprocity`
-    is the share of the whole graph. Source: Garlaschelli and Loffredo 2004.
+    ``2 (A & A') 1 / (A 1 + A' 1)`` with the pattern A, its edges A & A' that have a reverse, and a
+    vector 1 of ones, in work O(m). `overall_reciprocity` is the share of the whole graph.
+    Source: Garlaschelli and Loffredo 2004.
 
     Examples
     --------

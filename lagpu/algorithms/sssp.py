@@ -97,10 +97,10 @@ def bellman_ford(
 
     Notes
     -----
-    One product for each edge of the longest shortest path and two more, at most n + 1. A distance
-    beyond 1.8e308 is infinite. Rounding may make a cycle of length zero negative: an error says so,
-    or the distances converge to a few roundings below the lengths of the shortest paths. Source:
-    Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
+    One product for each edge of the shortest path that has most edges, and two more, at most n + 1.
+    A distance beyond 1.8e308 is infinite. Rounding may make a cycle of length zero negative: an
+    error says so, or the distances converge to a few roundings below the lengths of the shortest
+    paths. Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     Notes
     -----
     A vertex whose distance decreases is relaxed again, over all its edges: to separate short from
-    long edges, as in the first paper, would take nested loops and a second matrix. A small step
+    long edges, as Meyer and Sanders do, would take nested loops and a second matrix. A small step
     relaxes fewer edges, a large one takes fewer products; `bellman_ford` is an infinite step.
     Source: Meyer and Sanders 2003; Dong et al. 2021 (edges not separated).
 
@@ -398,7 +398,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
 
     Notes
     -----
-    Step k allows paths through vertex k: ``D = D min (D[:, k] (outer.+) D[k, :])``. n steps,
+    Step k allows paths through vertex k: ``D min= plus outer(D[:, k], D[k, :])``. n steps,
     ``O(n**3)`` work, ``n**2`` entries of memory. Float distances may differ from those of `sssp` by
     rounding, as their sums have another order.
     Source: Floyd 1962; Warshall 1962.
@@ -532,8 +532,8 @@ def shortest_path(
     Returns
     -------
     list of int
-        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
-        the target.
+        One of the paths with fewest edges or, with `weight`, of least length; ``[source]`` if
+        `source` is `target`.
 
     Raises
     ------
@@ -547,9 +547,9 @@ def shortest_path(
 
     Notes
     -----
-    If levels grow by a constant factor, two searches visit about the square root of the vertices
-    that one visits, but Python decides after each level which search goes on. With weights the cost
-    is that of `sssp_parents`; without negative ones the search goes no farther than the target.
+    If levels grow by a constant factor and one search visits v vertices, two visit about sqrt(v),
+    but Python decides after each level which search goes on. With weights the cost is that of
+    `sssp_parents`; without negative ones the search goes no farther than the target.
     Source: Pohl 1971.
 
     Examples

@@ -43,7 +43,8 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Notes
     -----
-    "fastsv" takes about log(n) iterations of three products, two of them with a selection.
+    "fastsv" takes about log(n) iterations of three products, two of them with a selection; "bfs"
+    takes one search for each component.
     Source: Zhang, Azad and Buluç 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
@@ -138,16 +139,16 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
         worse << frontier.ewise_mult(colours, binary.ge)
         frontier(~worse.V, replace=True) << frontier
         colours(frontier.S) << frontier
-    labels = Vector(own.dtype, A.nrows, like=A, name="labels")
+    members = Vector(own.dtype, A.nrows, like=A, name="members")
     same << own.ewise_mult(colours, binary.eq)
     frontier(same.V, replace=True) << own
     for _ in loop(until_empty=frontier):
-        labels(frontier.S) << frontier
+        members(frontier.S) << frontier
         # No successor has a greater colour: the largest is the own one if any is.
-        frontier(~labels.S, replace=True) << semiring.max_second(A @ frontier)
+        frontier(~members.S, replace=True) << semiring.max_second(A @ frontier)
         same << frontier.ewise_mult(colours, binary.eq)
         frontier(same.V, replace=True) << frontier
-    return labels
+    return members
 
 
 # ---- the two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two
@@ -596,10 +597,11 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
 
     Notes
     -----
-    W has the cube root of each weight divided by the largest, and ``S = W + W'``. The numerator is
-    the diagonal of S**3, by one masked product, and the denominator ``2 (d (d - 1) - 2 r)`` for d
-    edges in and out and r neighbours in both directions. For an undirected graph that is the share
-    above; without weights it is computed faster. Weighted results agree with NetworkX up to 1e-12.
+    W has the cube root of each weight divided by the largest, 1 without weights; ``S = W + W'``.
+    The numerator is the diagonal of S**3, by one masked product, the denominator
+    ``2 (d (d - 1) - 2 r)`` for d edges in and out and r neighbours in both directions. An
+    undirected graph without weights has a faster way to the same share: joined pairs over all
+    pairs of neighbours. Weighted results agree with NetworkX up to 1e-12.
     Source: Watts and Strogatz 1998; Onnela et al. 2005 (weights); Fagiolo 2007 (directions).
 
     Examples
@@ -690,7 +692,8 @@ def transitivity(A: Matrix) -> float:
 
     Notes
     -----
-    Three times the number of triangles over the number of paths of two edges. Source: Newman 2003.
+    If each edge has a reverse, three times the number of triangles over that of paths of two edges;
+    one masked product. Source: Newman 2003.
 
     Examples
     --------
@@ -720,9 +723,9 @@ def triangle_centrality(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), FP64
-        An entry for each vertex v, ``(sum of t(u) / 3 over v and its neighbours in triangles, and
-        of t(u) over its other neighbours) / triangles of the graph`` with t(u) the triangles of u;
-        0 without triangles.
+        An entry for each vertex v: the sum of t(u) / 3 over v and the neighbours that share a
+        triangle with v, plus the sum of t(u) over its other neighbours, divided by the number of
+        triangles; t(u) is the number of those with the vertex u. 0 without triangles.
 
     Raises
     ------
@@ -731,9 +734,9 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Notes
     -----
-    ``C<s(A)> = A (+.pair) A``, ``y = C 1`` and ``(3 A y - 2 pattern(C) y + y) / (1' y)``: one
-    masked product and two with a vector, O(m) memory. Only one division is rounded.
-    Source: Burkhardt 2021.
+    ``C⟨s(A)⟩ = A plus.pair A``, ``y = C 1`` and ``(3 A y - 2 P y + y) / (1' y)`` with a vector 1 of
+    ones and the pattern P of C: one masked product and two with a vector, O(m) memory. Only one
+    division is rounded. Source: Burkhardt 2021.
 
     Examples
     --------
@@ -757,7 +760,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 
 
 def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
-    """Return the share of squares among those that the neighbours of each vertex could close.
+    """Return for each vertex the share of its possible squares that exist.
 
     Parameters
     ----------
@@ -778,10 +781,10 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    With ``P = A (+.pair) A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
+    With ``P = A plus.pair A``, v has d edges, t triangles and ``q = sum of p (p - 1) / 2`` squares,
     over the entries p of its row off the diagonal; ``(d - 1) (sum of p) - 2 t - q`` squares are
-    possible. P has an entry for each two vertices with a common neighbour, up to n**2. Exact but
-    for one division.
+    possible. P has an entry for each pair of vertices with a common neighbour, up to n**2, and
+    takes work O(sum of squared degrees). Exact but for one division.
     Source: Lind, Gonzalez and Herrmann 2005; Zhang et al. 2008; as NetworkX.
 
     Examples

@@ -48,7 +48,7 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 
     Notes
     -----
-    ``C<s(C)> = C (+.pair) C'``, then C keeps what is at least k - 2, until it does not change. A
+    ``C⟨s(C)⟩ = C plus.pair C'``, then C keeps what is at least k - 2, until it does not change. A
     round takes work O(sum of squared degrees), depth O(log n) and the memory of C twice.
     Source: Cohen 2008; Davis 2018 (in GraphBLAS).
 
@@ -108,7 +108,7 @@ def ego_graph(
 
     Parameters
     ----------
-    A : Matrix, (n, n)
+    A : Matrix, square
         Entry (i, j) is the edge i -> j.
     n : int
         The vertex.
@@ -123,7 +123,7 @@ def ego_graph(
 
     Returns
     -------
-    Matrix, (n, n)
+    Matrix, of the shape of A
         The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
 
     Raises
@@ -178,8 +178,8 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
 
     Notes
     -----
-    As `bfs_levels_multi` from some vertices at a time, as many as the backend advises: k + 1
-    products of work O(m) for each 64 of them. Source: Then et al. 2014.
+    As `bfs_levels_multi` for some vertices at a time, as many as the backend advises after one
+    search: k + 1 products of work O(m) for each 64 of them. Source: Then et al. 2014.
 
     Examples
     --------

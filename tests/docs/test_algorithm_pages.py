@@ -104,7 +104,7 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     formulas = {
         "eigenvector_centrality": ["length = hypot(x)", "apart = valuege(apart, enough)"],
         "shortest_path": ["before[source] = source", "back[target] = target"],
-        "k_core": ["peeled = valuele(left, degree)", "result = valuege(core, k)"],
+        "k_core": ["peeled = valuele(left, degree)", "result = one(valuege(core, k))"],
         "diameter": ["upper = longest * A.nrows", "upper⟨s(upper)⟩ min= plus(backward, e)"],
         "floyd_warshall": ["D min= A", "column = D[:, k]", "row = D[k, :]"],
         "triangle_count": ["largest = max(degree)", "result = plus(around) // 6"],
@@ -112,12 +112,16 @@ def test_a_formula_names_what_its_source_names(tmp_path):
         "label_propagation": ["B = truediv(B, power)", "best = max(K)", "T = diag(best) any.eq K"],
         "laplacian_matrix": ["L = ainv(B)", "L plus= diag(sums)"],
         "maximal_matching": ["gone = found any.pair C", "left⟨¬s(gone), r⟩ = left"],
-        "largest_component": ["largest = valueeq(sizes, s)", "least = min(t)"],
+        "largest_component": ["largest = valueeq(sizes, max(sizes))", "least = min(t)"],
         "path_weight": ["lengths = first(A ⊗ taken)"],  # not the search for the path
         "radius": ["# bfs_levels", "# radius", "result = min(eccentricity)"],
         "closeness_centrality": ["# _reversed", "reversed = A'", "# bfs_levels"],
         "square_clustering": ["t = plus(P)", "walks = minus(t ⊗ degree)"],
         "modularity": ["out = plus(C)", "into = plus(C')"],
+        "overall_reciprocity": ["E = offdiag(A)", "result = nvals(T) / nvals(A)"],
+        "transitivity": ["result = plus(around) // 6", "result = 6 * _count(E) / pairs"],
+        "maximal_independent_set": ["best = minus(scores ⊕ best, 0, -1)"],
+        "pagerank": ["given = lost * sent", "given plus= jumps", "new plus= given"],
     }
     for name, expected in formulas.items():
         text = re.search(r"## Formula\n\n```text\n(.*?)```", page_of(name, tmp_path), re.S)[1]
@@ -127,6 +131,17 @@ def test_a_formula_names_what_its_source_names(tmp_path):
     assert "`T` and `t` have no name" in page_of("square_clustering", tmp_path)
     matching = page_of("maximal_matching", tmp_path)  # a pair for each end of the edges
     assert matching.count("\nleft⟨¬s(gone), r⟩ = left\n") == 2
+
+
+def test_a_formula_says_what_it_leaves_out_and_what_changes(tmp_path):
+    assert "\nOnly the statements of the loop are listed.\n" in page_of("k_truss", tmp_path)
+    page = page_of("is_bipartite", tmp_path)
+    assert "\nOf `bfs_parents` and `bipartite_sides` only the statements of their loops" in page
+    assert "statements of the loop are" not in page_of("modularity", tmp_path)
+    page = page_of("minimum_spanning_forest", tmp_path)
+    assert "; `S`, `P`, `G`, `H` and `L` change with their vectors.\n" in page
+    assert "; `P` changes with its vector.\n" in page_of("connected_components", tmp_path)
+    assert " with its vector" not in page_of("maximal_matching", tmp_path)
 
 
 def test_a_page_says_itself_what_the_result_of_an_algorithm_is():
@@ -223,7 +238,8 @@ def test_a_page_has_the_cost_and_its_function_s_names(tmp_path):
         assert ("Notes" in said) != (name in pages._AS), name
     page = page_of("neighborhood", tmp_path)
     assert "As [`bfs_levels`](bfs_levels.md#method-and-cost)." in page
-    assert "vertices, source 0, k 2; the edges are `{(0, 1), (0, 2), " in page
+    assert "vertices, source 0, `k=2`; the edges are `{(0, 1), (0, 2), " in page
+    assert "vertices, sources 0 and 4, `k=2`; the edges are" in page_of("k_hop", tmp_path)
 
 
 def test_options_that_all_rows_share_stand_above_the_table(tmp_path):
@@ -258,7 +274,10 @@ def test_every_algorithm_has_its_speed(tmp_path):
     [("hits", "generated loop* ("), ("sssp", "relaxation* ("), ("k_core", "")],
 )
 def test_a_page_says_how_its_loop_runs(tmp_path, name, how):
-    assert f"How its loop runs on `sim`, on the small graph: *{how}" in page_of(name, tmp_path)
+    words = f"on [`sim`](../backends.md), on the small graph: *{how}"
+    assert f"[How its loop runs](../design/gpu.md#the-ways-to-run-a-loop) {words}" in page_of(
+        name, tmp_path
+    )
     for no_loop in ("triangle_count", "path_weight"):
         assert "How its loop runs" not in page_of(no_loop, tmp_path)
 
@@ -267,8 +286,10 @@ def test_a_caption_has_the_statement_as_a_program_has_it(tmp_path):
     page = page_of("path_weight", tmp_path)
     assert '`lengths << A.ewise_mult(taken, "first")`' in page
     assert "# path_weight returns 7</p>" in (tmp_path / "path_weight-steps.html").read_text("utf-8")
-    assert '`s << degree.reduce("max")`' in page_of("triangle_count", tmp_path)
-    assert '`truss(C.S, replace=True) << A.select("offdiag", 0)`' in page_of("k_truss", tmp_path)
+    page = page_of("triangle_count", tmp_path)
+    assert '`degree << A.reduce_rowwise("plus")`' in page
+    assert "`s << " not in page  # a number is no picture
+    assert '`truss(C.S, replace=True) << A.select("offdiag")`' in page_of("k_truss", tmp_path)
     assert "`P << place.selection()`" in page_of("contraction", tmp_path)
 
 
@@ -307,6 +328,30 @@ def test_a_page_shows_what_its_function_calls_and_names_what_it_draws(tmp_path):
     assert " of run" not in page + steps
     assert '<h1><a href="triangle_centrality.html">Triangle centrality</a></h1>' in steps
     assert "neighbours.&quot;&quot;&quot;</code>" in steps
+
+
+def test_an_exercise_with_several_right_answers_says_so(tmp_path):
+    page = page_of("bfs_parents", tmp_path).replace("\u00a0", " ")
+    assert "{3: 2, 4: 2}. As any keeps one of several, 3: 1 is right, too.</p>" in page
+    assert "A vertex may have another one of its possible parents.</p>" in page
+    assert "is right, too" not in page_of("bfs_levels", tmp_path)
+    assert "Another odd cycle is right, too.</p>" in page_of("bipartite_sides", tmp_path)
+
+
+def test_a_solution_of_many_entries_has_those_that_differ(tmp_path):
+    page = page_of("floyd_warshall", tmp_path)
+    assert "Before: (0, 1): 7, (6, 1): 12. Then: (0, 1): 8, (6, 1): 13. The other" in page.replace(
+        "\u00a0", " "
+    )
+    assert " more}" not in page
+    assert pages._compared("{(0, 0): 1}", "{}") == "Before: {(0, 0): 1}. Then: {}."
+
+
+def test_a_formula_names_the_levels_of_a_sweep(tmp_path):
+    page = page_of("edge_betweenness_centrality", tmp_path)
+    assert "`here` and `above` are the vertices of a level and of the one before it" in page
+    assert "arguments: `here`, `above`, `P`, " in page  # though `above` is a vector of another f
+    assert page.count("How its last loop runs") == 1
 
 
 def levels(edges, source):
@@ -359,7 +404,7 @@ def test_docstrings_as_markdown():
     assert (
         pages.value(algorithms.bfs_levels(generators.path(2, backend="cpu"), 0)) == "{0: 0, 1: 1}"
     )
-    assert pages.entries(dict.fromkeys(range(14), 0.5)).endswith("11: 0.5, ... 2 more}")
+    assert pages.entries(dict.fromkeys(range(51), 0.5)).endswith("48: 0.5, ... 2 more}")
 
 
 def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
@@ -382,7 +427,7 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "| grid:8x8 | 64 | 224 | 1 |" in page
     page = page_of("contraction", tmp_path)
     assert "with the label v % 5 for vertex v" in page
-    assert ":alt: Cells of A, labels, place, names and P. Step 1: " in page
+    assert ":alt: Cells of selection(place), labels, place, names and P. Step 1: " in page
     assert "written by the step" in page
     assert "T` has no name in the code." in page_of("in_degree_centrality", tmp_path)
     assert "limit = min(waiting)\nlimit plus= delta\n" in page_of("delta_stepping", tmp_path)

@@ -32,6 +32,7 @@ LARGEST = 64
 _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
+_LONG = re.compile(r"-?\d*\.\d{5,}(e[+-]\d+)?")  # a number of more than four digits
 _WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # most pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
@@ -135,8 +136,10 @@ class Step:
     @property
     def words(self) -> str:
         """What the drawings show, for readers who do not see them."""
-        said = f"Step {self.number}: {self.formula}."
+        said = f"Step {self.number}: {_LONG.sub(lambda x: _shown(float(x[0])), self.formula)}."
         A, state = self.matrices.get(self.output), self.vectors.get(self.output)
+        if self.scalars.get(self.output) is not None:
+            return f"{said} {self.output} is {_shown(self.scalars[self.output])}."
         if state is None:
             return said if A is None else f"{said} {self.output} has {A.nvals} entries."
         entries = islice(state.to_dict().items(), _CELLS)
@@ -236,7 +239,7 @@ class Layout:
         for step in steps:
             name, turned = self.drawn(step)
             of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
-            of_vectors += [*map(len, step.vectors), 5 + len(step.mask.formula) if step.mask else 0]
+            of_vectors += [*map(len, step.vectors), 6 + len(step.mask.formula) if step.mask else 0]
             of_output = of_vectors if step.output in step.vectors else of_matrices
             of_output.append(2 + len(step.output))
         return max(of_matrices), max(of_vectors)
@@ -282,7 +285,7 @@ class _Drawing:
         numbers = 26 + (c + _GAP if layout.beside else 0)  # with a factor beside the matrix
         of_matrices, of_vectors = layout.longest
         self.left = min(
-            _NAMES + numbers, max(8.4 * of_matrices + 4 + numbers, 8.4 * of_vectors + 10)
+            _NAMES + numbers, max(8.4 * of_matrices + 4 + numbers, 8.4 * of_vectors + 16)
         )
         self.top = 22 + (c + _GAP if layout.above else 0)
         right = self.left + max(layout.ncols, self.longest) * c
@@ -327,7 +330,7 @@ class _Drawing:
     def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, in two lines or shortened if it is long."""
         first, at, second = name.partition(" @ ")
-        if at and self.c >= 20:
+        if at and self.layout.nrows * self.c >= 40:
             self._label(name, f"{first} @", y - 10, ink)
             self._label(name, second, y + 10, ink)
             return
@@ -475,7 +478,8 @@ class GraphDrawing:
         self._vertices(canvas, step, state)
         for k, part in enumerate(caption.split("; ")):
             canvas.words((_WIDTH / 2, _HEIGHT + 13 + 19 * k), part, 15, look.MUTED)
-        return canvas.svg(f"The graph of {self._name}; {caption}. {step.words}")
+        said = f"; {caption}" * (state is not None)
+        return canvas.svg(f"The graph of {self._name}{said}. {step.words}")
 
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
@@ -501,7 +505,8 @@ class GraphDrawing:
         """Return where a word of a vertex has room and is far from edges: at a corner, or below."""
         (x, y), ways = self._at[i], self._ways[i]
         fit = [c for c in _CORNERS if 0 < x + c[0] * wide < _WIDTH]
-        if wide / 2 < x < _WIDTH - wide / 2 and y + self._radius + 20 < _HEIGHT:
+        half = 0.48 * (wide - 0.75 * self._radius)  # of the word alone
+        if half < x < _WIDTH - half and y + self._radius + 20 < _HEIGHT:
             fit.append((0, 1))
         near = {c: (ways @ c).max(initial=-1) / np.hypot(*c) for c in fit or _CORNERS}
         return min(near, key=lambda c: round(float(near[c]), 1))

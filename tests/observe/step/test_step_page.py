@@ -57,6 +57,14 @@ def test_a_step_as_text(A):
     ]
 
 
+def test_words_have_the_number_of_a_scalar_and_few_digits(A):
+    graph = GraphDrawing("A", found := list(lagpu.step(algorithms.degree_centrality, A)))
+    assert found[-1].words.startswith("Step 6: share << times(share, 0.3333). share has 0: 0.333")
+    assert 'aria-label="The graph of A. Step 1: ' in graph.draw(found[0])
+    counted = lagpu.step(algorithms.triangle_count, A)
+    assert any(one.words.endswith(": s << max(degree). s is 2.") for one in counted)
+
+
 def test_long_vectors_and_scalars_as_text(backend):
     def wide(n):
         u = Vector.from_coo([0, 30], [0.5, 1 / 3], size=n, backend=backend)
@@ -140,6 +148,14 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
     assert f"M: 4 x 4, {len(values)} entries" in texts
     alone = next(lagpu.step(algorithms.bfs_levels, A, 0))
     assert "entries" not in drawing.draw(alone)  # the only matrix is drawn
+
+
+def test_a_product_of_a_long_vector_has_its_name_in_two_lines(backend):
+    """In one line the factor beside the matrix would hide its end."""
+    steps = list(lagpu.step(algorithms.maximal_matching, generators.path(12, backend=backend)))
+    layout = drawing.Layout(steps)
+    found = next(s for s in steps if s.product is not None and s.product.vector == "found")
+    assert ">found @</text>" in drawing.draw(found, layout)
 
 
 def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
@@ -351,6 +367,8 @@ def test_values_beside_vertices_keep_off_the_edges():
     assert drawing_of._corner(0, 60)[0] == -1
     drawing_of._at[0], drawing_of._ways[0] = (35, 150), np.array([(0, -1), (0.9, -0.4), (0.9, 0.4)])
     assert drawing_of._corner(0, 50) == (0, 1)  # below: both corners on the right have edges
+    drawing_of._at[0] = 30, 150
+    assert drawing_of._corner(0, 0.75 * drawing_of._radius + 60) == (0, 1)  # as 3.3e10
 
 
 def test_the_numbers_of_columns_are_just_above_the_matrix():
