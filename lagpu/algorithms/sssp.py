@@ -224,8 +224,8 @@ def sssp_parents(
     distances : Vector, (n,), INT64, or FP64 if the weights are floats
         As `sssp` returns it.
     parents : Vector, (n,), INT32, or INT64 if n > 2**31
-        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
-        is its own parent. Exactly the vertices with a distance have one.
+        The vertex before each vertex, on a shortest path that has fewest edges; a source is its own
+        parent. Exactly the vertices with a distance have one.
 
     Raises
     ------
@@ -398,7 +398,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
 
     Notes
     -----
-    Step k allows paths through vertex k: ``D = D min (D[:, k] (outer.+) D[k, :])``. n steps,
+    Step k allows paths through vertex k: ``D[i, j] = min(D[i, j], D[i, k] + D[k, j])``. n steps,
     ``O(n**3)`` work, ``n**2`` entries of memory. Float distances may differ from those of `sssp` by
     rounding, as their sums have another order.
     Source: Floyd 1962; Warshall 1962.
