@@ -199,7 +199,7 @@ def louvain(
     In a level, random parts of the vertices move in turn: all of a part at once, each to the
     neighbouring community of most gain. If a round does not raise the modularity, the next one has
     twice as many parts. The communities are the vertices of the next level. A part takes some
-    twenty statements; a round takes work O(m + parts n) and memory for six times the edges.
+    twenty statements; a round takes work O(m + parts n) and memory for six times its edges.
     NetworkX moves one vertex after another and finds others of about the same modularity.
     Source: Blondel and others 2008; Lu, Halappanavar and Kalyanaraman 2015 (parts).
 
@@ -336,8 +336,7 @@ def label_propagation(
     Each vertex takes the label of most weight among its neighbours. Without colours the least of
     equal labels wins, as in CDLP of LDBC Graphalytics; with colours the vertex's own, else the
     largest, as in NetworkX' ``label_propagation_communities`` with colours of ``greedy_color``.
-    A round is a product ``A P'`` for each colour, with P as in `contraction`: work O(m), memory of
-    two matrices.
+    A round is a product ``A P'`` of work O(m) for each colour; memory of two matrices.
     Source: Raghavan, Albert and Kumara 2007; Cordasco and Gargano 2012 (colours); Iosup and others
     2016 (CDLP).
 

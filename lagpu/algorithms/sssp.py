@@ -398,7 +398,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
 
     Notes
     -----
-    Step k allows paths through vertex k: ``D[i, j] = min(D[i, j], D[i, k] + D[k, j])``. n steps,
+    Step k allows paths through vertex k: ``D = D min (D[:, k] (outer.+) D[k, :])``. n steps,
     ``O(n**3)`` work, ``n**2`` entries of memory. Float distances may differ from those of `sssp` by
     rounding, as their sums have another order.
     Source: Floyd 1962; Warshall 1962.
