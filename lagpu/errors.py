@@ -22,7 +22,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 class LagpuError(Exception):
-    """Base of every error raised by lagpu; its message is one line without control characters.
+    """Base of every error raised by lagpu; its message is one line, but for reports and logs.
 
     Attributes
     ----------
