@@ -126,7 +126,7 @@ class ProcessFailed(LagpuError, RuntimeError):
     """Another process of a grid failed, ended, or runs another statement or other values.
 
     If processes give different values to one statement, objects stay as they were before it, and
-    a program that catches the error in every process goes on. It cannot after different statements.
+    a program that catches the error in every process goes on; after different statements it cannot.
     """
 
     _has_lines = True  # those of its error

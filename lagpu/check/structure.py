@@ -384,7 +384,7 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
 
     `A` is as in `check_clustering`; `share` is three times the triangles over all pairs of
     neighbours, 0 if there is no pair; one rounding is allowed. In a directed graph it is the share
-    that an edge joins of the ordered pairs of successors of a vertex.
+    of the ordered pairs of successors of a vertex that an edge joins.
     """
     proof = Proof("check_transitivity", TRIANGLE_RULES, A)
     if proof.edges.symmetric:

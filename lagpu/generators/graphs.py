@@ -198,7 +198,7 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 
 
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
-    """Return a uniform random graph of degree 4, each edge of which is a chain of random length.
+    """Return a uniform random graph of degree 4 whose edges are chains of random length.
 
     There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains of `chain` edges on average
     for each. Like a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of
