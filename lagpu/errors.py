@@ -22,12 +22,12 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 class LagpuError(Exception):
-    """Base of every error raised by lagpu; its message is one line without control characters.
+    """Base of every error raised by lagpu; its message is one line, but for reports and logs.
 
     Attributes
     ----------
     process : int or None
-        The number of the process of a grid in which it arose, if that is another one.
+        The number of the process of a grid in which the error arose, if that is not this one.
     """
 
     process: int | None = None
@@ -125,8 +125,8 @@ class FileMissing(LagpuError, FileNotFoundError):
 class ProcessFailed(LagpuError, RuntimeError):
     """Another process of a grid failed, ended, or runs another statement or other values.
 
-    After a difference in what they give to one statement, objects are as before it, and a program
-    that catches the error everywhere goes on; processes at different statements stay apart.
+    If processes give different values to one statement, objects stay as they were before it, and
+    a program that catches the error in every process goes on; after different statements it cannot.
     """
 
     _has_lines = True  # those of its error

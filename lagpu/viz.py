@@ -542,7 +542,7 @@ def graph(
     A: Matrix, levels: Vector | None = None, *, parents: Vector | None = None,
     layout: Any = None, labels: bool | None = None, ax: Axes | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw a graph of up to some hundred vertices, coloured by level.
+    """Draw a graph of up to a few hundred vertices, coloured by level.
 
     Parameters
     ----------

@@ -17,7 +17,12 @@ KERNELS = ("*.cu", "*.cuh", "*.hpp")
 _LINE = re.compile(r"^<!-- (rows|pivot) (\S+) (.*) -->$", re.M)
 _NAMES = {
     "bytes": "GB",
-    "networkx_s": "NetworkX, s",
+    "networkx_s": "NetworkX s",
+    "networkx_cpu_s": "NetworkX s",
+    "cpu_convert_cpu_s": "conversion s",
+    "gpu_convert_s": "conversion s",
+    "cpu_cpu_s": "lagpu s",
+    "gpu_s": "lagpu s",
     "wall_median_ms": "wall",
     "max_ms": "slowest",
 }
@@ -63,6 +68,7 @@ def _pivot(rows, index, column, value):
     for row in rows:
         key = tuple(str(row[field]) for field in index if row[field] != "")
         number, why = row.get(value), row.get("note", "").partition(":")[0]
+        why = why.replace("LimitExceeded", "over FP64")
         cell = why if number is None and why else _cell(number, value)
         cells.setdefault(key, {})[row[column]] = cell
     lines = [

@@ -23,8 +23,9 @@ _COLUMNS = (
     "*variant* is the paper's, *runs as* a kernel or policy of lagpu. A root is the source of a "
     "search. "
     "*Spread* is the greatest over the least value of a row's runs. "
-    "GTEPS are 10⁹ edges a second; they and times are those of the kernels, *kernel ms*, or of the "
-    "whole search where the host cannot time its kernels."
+    "GTEPS are 10⁹ edges a second, an undirected edge counted once. They and times are those of "
+    "the kernels, *kernel ms*, or of the whole search where the host cannot time its kernels. "
+    "*median ms* is that of whole searches, timed apart and from fewer roots, so it may be less."
 )
 _PROVED = "Each result was checked."
 

@@ -199,7 +199,11 @@ class _Algebra:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Operator(_Algebra):
-    """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`."""
+    """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
+
+    `domain` returns the type to which operands are cast, from their common type, and `result` the
+    type of the result, from the domain.
+    """
 
     name: str  #: GraphBLAS name in snake_case.
     #: The meaning: takes and returns NumPy arrays of the domain (see each kind for the arguments).
@@ -208,7 +212,6 @@ class Operator(_Algebra):
     #: The C++ expression of the functor, or statements that return and end with a semicolon; empty
     #: if the functor is in ``common/algebra.cuh``.
     body: str = ""
-    #: Rules from the unified operand type to the domain, and from the domain to the result.
     domain: Rule = same
     result: Rule = same
     dtype: DType | None = None  #: A domain forced with ``op[dtype]``.

@@ -429,19 +429,19 @@ def betweenness_centrality(
     sources : int or list of int, optional
         Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
     targets : int or list of int, optional
-        Distinct vertices to which paths count, without `k`. Nothing is scaled up then: only pairs
+        Distinct vertices to which paths count; not with `k`. Nothing is scaled up then: only pairs
         of a source and a target count, divided with `normalized` by the number of all pairs.
     seed : int or random.Random, optional
-        Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
-        ``0 .. n-1``.
+        Seed of the choice of sources, or the generator that draws them; NetworkX chooses the same
+        for vertices ``0 .. n-1``.
     batch : int, optional
         Sources at once, 1 or more; by default ``lagpu.algorithms.betweenness.batch_size(A,
         sources)``, which suits the graph and the free memory of the backend. It changes only time,
         memory and rounding.
     one_degree : bool
-        Fold branches that are trees into their roots first, whose part follows from their sizes: no
-        search begins in a branch or enters one. Of an undirected graph, with all sources. It
-        changes only time and rounding.
+        First fold branches that are trees into their roots: the sizes of the branches give their
+        part of the result, so no search begins in a branch or enters one. For an undirected graph
+        and all sources. It changes only time and rounding.
     pieces : int, optional
         On a grid, the number of pieces that share a copy of the graph, which is then a sub-cluster
         with sources of its own; by default the smallest number that holds the graph. It changes

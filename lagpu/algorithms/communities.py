@@ -51,7 +51,8 @@ def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Ve
 
     Notes
     -----
-    ``P A P'``: two products in work O(m). Source: Kepner and Gilbert 2011, chapter 6.
+    ``P A P'``, where P has an entry (a, v) if vertex v has the a-th label: two products in work
+    O(m). Source: Kepner and Gilbert 2011, chapter 6.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def modularity(
 
     Notes
     -----
-    With the quotient C of `contraction`, its sum t and a vector 1 of ones:
+    With the quotient C of `contraction`, its trace tr(C), its sum t and a vector 1 of ones:
     ``tr(C) / t - resolution * (C 1)' (C' 1) / t**2``. The self-loops of an undirected graph count
     twice. Work O(m + n log n).
     Source: Newman 2004; Leicht and Newman 2008 (directed).

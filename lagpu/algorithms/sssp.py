@@ -224,8 +224,8 @@ def sssp_parents(
     distances : Vector, (n,), INT64, or FP64 if the weights are floats
         As `sssp` returns it.
     parents : Vector, (n,), INT32, or INT64 if n > 2**31
-        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
-        is its own parent. Exactly the vertices with a distance have one.
+        The vertex before each vertex, on a shortest path that has fewest edges; a source is its own
+        parent. Exactly the vertices with a distance have one.
 
     Raises
     ------

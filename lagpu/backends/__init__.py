@@ -390,8 +390,8 @@ def use_grid(
     Returns
     -------
     context manager
-        It gives the grid, as `get` gives it by a name such as ``"grid:2x3-degree:cpu"`` or
-        ``"grid:2:gpu:3,1"``.
+        Its value is the grid, the backend that also has a name such as ``"grid:2x3-degree:cpu"``
+        or ``"grid:2:gpu:3,1"``.
 
     Raises
     ------

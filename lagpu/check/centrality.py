@@ -158,17 +158,17 @@ def check_betweenness(
     `A` is small, since all pairs take ``n**3`` steps; `centrality`, (n,), has the number of each
     vertex up to the relative tolerance `rel_tol`; `normalized`, `endpoints`, `directed` and
     `weight` are as given to `lagpu.algorithms.betweenness_centrality`. `sources` is a list of the
-    sources of an estimate, by default all vertices, and `targets` one of the only vertices to which
-    paths count; `error`, (n,), has the standard errors as
+    sources of an estimate, and `targets` a list of the vertices to which paths count, both by
+    default all vertices; `error`, (n,), has the standard errors as
     `lagpu.algorithms.betweenness_estimate` returns them, which may be off by a millionth of the
     largest centrality, since squares are subtracted. Without `error` the first two of
     `BETWEENNESS_RULES` are returned.
 
-    A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
-    paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
+    Shortest paths from s to t lead through v if dist(s, v) + dist(v, t) = dist(s, t), and there
+    are paths(s, v) * paths(v, t) of them. Plain searches from some vertices at a time give
     distances and paths; nothing is accumulated backward. With lengths, distances from each source
-    are relaxed, and all its paths counted along the edges between them, since sums of floats may
-    tie from one source alone. Each process of a grid collects all edges.
+    are relaxed, and the paths from this source are counted along edges: two sums of floats that are
+    equal from one source may differ from another. Each process of a grid collects all edges.
     """
     proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n

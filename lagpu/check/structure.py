@@ -296,8 +296,8 @@ def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[
     it with `weight`: one rounding is allowed, or with weights or in a directed graph a relative
     error of 1e-12.
 
-    Without weights, the triangles of an undirected graph over its pairs of neighbours. Otherwise
-    the triangles are listed, one by one, so the graph must be small.
+    In an undirected graph without weights, triangles are counted and divided by the pairs of
+    neighbours. Otherwise they are listed, one by one, so the graph must be small.
     """
     proof = Proof("check_clustering", TRIANGLE_RULES, A, values=weight)
     if not weight and proof.edges.symmetric:
@@ -355,8 +355,8 @@ def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
     `A` is as in `check_triangles`, small; `clustering`, (n,), is as
     `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of it.
 
-    Each pair u, w of neighbours of v has q other common neighbours, each the corner of a square; it
-    could have as many as u and w have other edges, not to each other or to a corner twice.
+    Each pair u, w of neighbours of v has q common neighbours other than v, each the corner of a
+    square. It could have one at each other vertex that is a neighbour of u or w.
     """
     proof = Proof("check_square_clustering", CENTRALITY_RULES, A)
     proof.require_undirected()
@@ -383,8 +383,8 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     """Prove that a share is the transitivity of a graph, or raise.
 
     `A` is as in `check_clustering`; `share` is three times the triangles over all pairs of
-    neighbours, 0 if there is no pair; one rounding is allowed. In a directed graph, of the ordered
-    pairs of ends of edges from one vertex those that an edge joins.
+    neighbours, 0 if there is no pair; one rounding is allowed. In a directed graph it is the share
+    of the ordered pairs of successors of a vertex that an edge joins.
     """
     proof = Proof("check_transitivity", TRIANGLE_RULES, A)
     if proof.edges.symmetric:
@@ -770,11 +770,11 @@ def check_modularity(
 def check_communities(
     A: Any, labels: Any, *, weight: bool = True, resolution: float = 1, threshold: float = 1e-7
 ) -> tuple[str, ...]:
-    """Prove that communities are those at which a method that joins them may end, or raise.
+    """Prove that joining two communities never improves the modularity, or raise.
 
     `A` is symmetric, else as in `check_modularity`, as are `weight` and `resolution`; `labels`,
-    (n,), has the least vertex of each vertex's community; `threshold` is the gain of joining two
-    communities that may be left.
+    (n,), has the least vertex of each vertex's community; `threshold` is the largest gain that is
+    allowed.
     """
     proof = Proof("check_communities", COMMUNITY_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)

@@ -240,9 +240,10 @@ class Matrix(Collection, MatrixOperand):
 
         Raises
         ------
-        DimensionMismatch, InvalidValue
-            If the list is not of pairs or of triples, an array does not have two columns, or values
-            are given twice.
+        DimensionMismatch
+            If the list is not of pairs or of triples, or an array does not have two columns.
+        DomainMismatch
+            If triples are given, and `values` too.
         """
         if isinstance(edgelist, np.ndarray):
             if edgelist.ndim != 2 or edgelist.shape[1] != 2:

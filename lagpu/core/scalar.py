@@ -35,7 +35,7 @@ class Scalar(NoArithmetic):
     value : number, optional
         The value; without one the scalar is empty.
     like : Vector or Matrix, optional
-        As for these; a scalar lives on the host, and a statement of any backend may write it.
+        Accepted as in `Vector`; a scalar is on the host, and any backend may write it.
     is_cscalar : bool, optional
         Accepted as in python-graphblas; there is one kind of scalar.
     """

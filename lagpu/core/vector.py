@@ -119,8 +119,8 @@ class Vector(Collection):
     ) -> Vector:  # fmt: skip
         """Return a vector of a dense array, without entries where it equals `missing_value`.
 
-        The array is one as in `Matrix.from_coo`. A missing value of a column of pandas or pyarrow
-        and a masked one are an `InvalidValue`; NaN is a value, unless it is `missing_value`.
+        Arrays are accepted as in `Matrix.from_coo`. A missing value of pandas or pyarrow, or a
+        masked one, raises `InvalidValue`; NaN is a value, unless it is `missing_value`.
         """
         place = backends.choose(like, backend)
         array = arguments.array_of(values, place, "from_dense")
@@ -197,7 +197,7 @@ class Vector(Collection):
 
         Raises
         ------
-        InvalidValue, DomainMismatch
+        DomainMismatch
             If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
         place, nvals = self.backend, self.nvals

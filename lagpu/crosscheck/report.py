@@ -54,8 +54,8 @@ class Difference:
     formula: str  #: The statement as mathematics.
     place: Place  #: The place of the statement in the source.
     level: int  #: Iteration of the innermost loop, from 0; -1 outside of a loop.
-    oracle: str  #: The backend that is right, or the way to run,
-    other: str  #: and the other one.
+    oracle: str  #: The backend, or the way to run, whose result counts as right.
+    other: str  #: The backend, or the way to run, that differs from it.
     what: str  #: The operation or the part of the result that was compared.
     count: int  #: Number of indices that differ.
     #: (index, value, value, remark) of the first `SHOWN` differences; None is no entry. The index

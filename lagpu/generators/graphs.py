@@ -198,7 +198,7 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
 
 
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
-    """Return a uniform random graph of degree 4 with a chain of random length in place of an edge.
+    """Return a uniform random graph of degree 4 whose edges are chains of random length.
 
     There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains of `chain` edges on average
     for each. Like a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of
@@ -214,8 +214,8 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a path of hubs, each with half as many leaves as the hub before, in random order.
 
-    Of the n vertices the first are `hubs`, 1 <= hubs <= n. Nearly all edges are at a few vertices,
-    as in a trace of a network's packets.
+    The first `hubs` of the n vertices are the hubs, 1 <= hubs <= n. Nearly all edges are at a few
+    vertices, as in a trace of a network's packets.
     """
     n = count("hubs", "n", n, 1)
     hubs = count("hubs", "hubs", hubs, 1, n)

@@ -129,7 +129,7 @@ def from_edgelist(
     values : array_like, (k,), or scalar, optional
         Weights, if the edges are pairs; by default the matrix is BOOL.
     directed : bool
-        False adds the reverse of every edge.
+        False adds the reverse of every edge; one that is given in both directions is given twice.
     dup_op : BinaryOp, Monoid or str, optional
         Combines the weights of an edge that is given twice; by default they are summed.
     backend : str or Backend, optional
@@ -146,11 +146,9 @@ def from_edgelist(
     Raises
     ------
     DimensionMismatch
-        If edges are not all pairs or triples, or `values` differ in length.
+        If edges are not all pairs or triples, or `values` differ in length or are given to triples.
     DomainMismatch
         If an id is unhashable, None or NaN, or a weight is not a number.
-    InvalidValue
-        If `directed` is False and an edge has a different weight in each direction.
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
