@@ -244,9 +244,7 @@ class VectorLevels:
         if not len(self.level):
             return [0, -1]
         with self._device.alone():
-            ends = self.level[:: max(len(self.level) - 1, 1)]
-            found: list[int] = self._device.to_host(ends).tolist()
-        return found
+            return [int(self._device.read(x)) for x in (self.level[:1], self.level[-1:])]
 
     @property
     def lowest(self) -> int:
