@@ -9,7 +9,7 @@ vertex, and `InvalidValue` if a list of vertices is empty or repeats one, or if 
 option is not among those it accepts. The docstrings say what else an algorithm raises.
 
 In formulas, ``A'`` is the transpose of A, ``plus.times`` a product over a semiring, ``C⟨s(M)⟩``
-writes C only where M has an entry, and 1 may be a vector of ones.
+writes C only where M has an entry, ``r`` clears the rest, and 1 may be a vector of ones.
 """
 
 import inspect

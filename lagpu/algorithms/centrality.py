@@ -58,7 +58,7 @@ def closeness_centrality(
 
     Notes
     -----
-    One breadth-first search against the edges from each vertex, or one `bellman_ford` by lengths.
+    From each vertex a breadth-first search against the edges, or a `bellman_ford` by lengths.
     Source: Freeman 1979; as NetworkX.
 
     Examples
@@ -178,7 +178,7 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
 
     Notes
     -----
-    One breadth-first search from each vertex, or one `bellman_ford` by lengths.
+    From each vertex a breadth-first search, or a `bellman_ford` by lengths.
 
     Examples
     --------

@@ -273,13 +273,13 @@ def tight_edges(A: Matrix, distances: Vector) -> Matrix:
     Vertices without a distance get numbers that no sum equals: products with full diagonals are
     fastest. See `lengths_of`: distances and their sums with a length are below 2**62.
     """
-    ends = []
-    for none in (2**62, -(2**62)):
-        far = math.nan if distances.dtype.is_float else none
-        ends.append(Vector.from_scalar(far, A.nrows, distances.dtype, like=A))
-        ends[-1](distances.S) << distances
-    through = ends[0].ewise_mult(A, binary.plus).new(name="through")
-    tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
+    far = math.nan if distances.dtype.is_float else 2**62
+    tails = Vector.from_scalar(far, A.nrows, distances.dtype, like=A, name="tails")
+    heads = Vector.from_scalar(-far, A.nrows, distances.dtype, like=A, name="heads")
+    tails(distances.S) << distances
+    heads(distances.S) << distances
+    through = tails.ewise_mult(A, binary.plus).new(name="through")
+    tight = through.ewise_mult(heads, binary.eq).new(BOOL, name="tight")
     return tight.select("valueeq", True).new(name="T")
 
 

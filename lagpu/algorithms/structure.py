@@ -526,9 +526,9 @@ def triangle_count(A: Matrix) -> int:
 
     Notes
     -----
-    One masked product. Source: Azad, Buluç and Gilbert 2015; Wolf et al. 2017 (only below the
-    diagonal, so that each triangle counts once); Schank and Wagner 2005 (vertices in the order of
-    their degrees).
+    One or two masked products; `triangles` up to three. Source: Azad, Buluç and Gilbert 2015; Wolf
+    et al. 2017 (only below the diagonal, so that each triangle counts once); Schank and Wagner 2005
+    (vertices in the order of their degrees).
 
     Examples
     --------
@@ -693,7 +693,7 @@ def transitivity(A: Matrix) -> float:
     Notes
     -----
     If each edge has a reverse, three times the number of triangles over that of paths of two edges;
-    one masked product. Source: Newman 2003.
+    one or two masked products. Source: Newman 2003.
 
     Examples
     --------

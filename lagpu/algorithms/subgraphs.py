@@ -48,8 +48,8 @@ def k_truss(A: Matrix, k: int) -> Matrix:
 
     Notes
     -----
-    ``C⟨s(C)⟩ = C plus.pair C'``, then C keeps what is at least k - 2, until it does not change. A
-    round takes work O(sum of squared degrees), depth O(log n) and the memory of C twice.
+    ``C⟨s(C), r⟩ = C plus.pair C'``, then C keeps what is at least k - 2, until it does not change.
+    An iteration takes work O(sum of squared degrees), depth O(log n) and the memory of C twice.
     Source: Cohen 2008; Davis 2018 (in GraphBLAS).
 
     Examples

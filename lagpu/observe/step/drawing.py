@@ -138,8 +138,9 @@ class Step:
         """What the drawings show, for readers who do not see them."""
         said = f"Step {self.number}: {_LONG.sub(lambda x: _shown(float(x[0])), self.formula)}."
         A, state = self.matrices.get(self.output), self.vectors.get(self.output)
-        if self.scalars.get(self.output) is not None:
-            return f"{said} {self.output} is {_shown(self.scalars[self.output])}."
+        if self.output in self.scalars:
+            x = self.scalars[self.output]
+            return f"{said} {self.output} is {'empty' if x is None else _shown(x)}."
         if state is None:
             return said if A is None else f"{said} {self.output} has {A.nvals} entries."
         entries = islice(state.to_dict().items(), _CELLS)

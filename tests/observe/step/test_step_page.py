@@ -63,6 +63,8 @@ def test_words_have_the_number_of_a_scalar_and_few_digits(A):
     assert 'aria-label="The graph of A. Step 1: ' in graph.draw(found[0])
     counted = lagpu.step(algorithms.triangle_count, A)
     assert any(one.words.endswith(": s << max(degree). s is 2.") for one in counted)
+    lone = lagpu.step(algorithms.harmonic_centrality, Matrix(BOOL, 1, 1, like=A))
+    assert list(lone)[-1].words.endswith(": s << plus(t). s is empty.")
 
 
 def test_long_vectors_and_scalars_as_text(backend):
