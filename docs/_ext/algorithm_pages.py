@@ -740,6 +740,7 @@ _COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "equal to", "ne
 _SIGNS = (  # of a formula, and what they mean
     (r"[⟨¬]s\(", "`s(v)` is where v has entries"),
     (r"⟨¬?(?!s\()\w", "`⟨v⟩` is where v is not zero"),
+    (r"¬", "`¬` is the complement"),
     (r", r⟩", "`r` clears the rest"),
     (r"= selection", "`selection(v)` has an entry (v[j], j) for each entry j of v"),
     (r" (\w+)\.(\w+) ", "the [semiring](../operators.md) `{0}.{1}` multiplies by {1} and "

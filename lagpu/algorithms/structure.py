@@ -734,7 +734,7 @@ def triangle_centrality(A: Matrix) -> Vector:
 
     Notes
     -----
-    ``C⟨s(A)⟩ = A plus.pair A``, ``y = C 1`` and ``(3 A y - 2 P y + y) / (1' y)`` with a vector 1 of
+    ``C⟨s(A)⟩ = A plus.pair A``, ``y = C 1`` and ``(3 A y - 2 P y + y) / sum(y)`` with a vector 1 of
     ones and the pattern P of C: one masked product and two with a vector, O(m) memory. Only one
     division is rounded. Source: Burkhardt 2021.
 

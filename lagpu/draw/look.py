@@ -47,11 +47,11 @@ ZERO = Kind("zero", "entry that is zero", "#FFF4D6", "#8A5200", "#8A5200", dashe
 USED = Kind("used", "entry that takes part", "#C25100", "#C25100", "white")
 DROP = Kind("dropped", "edge that the mask drops", "#FBD3AE", "#C25100", width=1.2)
 IDLE = Kind("idle", "edge from outside the frontier", GREY)
-TOUCHED = Kind("touched", "row of an entry", "#BFDDF2", opacity=0.7, side=1)
+TOUCHED = Kind("touched", "row or column of an entry", "#BFDDF2", opacity=0.7, side=1)
 RESULT = Kind("result", "result", "#BFE6DA", GREEN)
 KEPT = Kind("kept", "kept by the mask", "#BFE6DA", GREEN)
 OUT = Kind("out", "not kept by the mask", "#F1F2F4", GREY, MUTED, hatched=True)
-VEIL = Kind("veil", "column that the mask drops", PALE, side=1)
+VEIL = Kind("veil", "row or column that the mask drops", PALE, side=1)
 CHANGED = Kind("changed", "changed", "none", VERMILION, width=3)
 FRAME = Kind("frame", "", "none", MUTED, width=1, side=1)
 

@@ -568,7 +568,7 @@ def relaxation(statements: Statements, until: Until) -> Relaxation | Rejection:
         return body
     body = body._replace(A=body.A.csc())
     why = why_not_in_any_order(body, until)
-    return Rejection(f"no relaxation: {why}") if why else Relaxation(body)
+    return Rejection(f"no relaxation kernel: {why}") if why else Relaxation(body)
 
 
 class Relaxation(KernelLoop):
