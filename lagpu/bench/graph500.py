@@ -201,7 +201,9 @@ class Tuples:
 
         def on_piece(home: Backend, piece: int) -> Any:
             device = home.device if is_on_gpu(home) else None
-            with nullcontext() if device is None else device.alone():
+            none = nullcontext(), nullcontext()
+            lock, entered = none if device is None else (device.lock, device.entered())
+            with lock, entered:
                 return work(np if device is None else device.xp, *self._slices[piece])
 
         return parts_of(self._place).gather(on_piece)

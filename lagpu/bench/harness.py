@@ -95,7 +95,7 @@ class Span:
 
     def __enter__(self) -> Span:
         for device in self._devices:
-            with device.alone():
+            with device.lock, device.entered():
                 self._timers.append(device.timer().__enter__())
                 if self._together:
                     self._launched.append(device.timer().__enter__())
@@ -105,7 +105,7 @@ class Span:
 
     def __exit__(self, *exc_info: object) -> None:
         for device, timer in zip(self._devices, self._timers, strict=True):
-            with device.alone():
+            with device.lock, device.entered():
                 timer.__exit__(*exc_info)
         self._ending.close()
 
@@ -189,7 +189,7 @@ class Clock:
         """Run a search once after a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         for device in self._devices:
-            with device.alone():
+            with device.lock, device.entered():
                 device.hold(int(self._hold_ms * _MS_CYCLES))
         of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
@@ -200,7 +200,7 @@ class Clock:
 
     def _synchronize(self) -> None:
         for device in self._devices:
-            with device.alone():
+            with device.lock, device.entered():
                 device.synchronize()
 
 

@@ -183,7 +183,7 @@ class _OneDevice:
         made = part(home, replace(self, n=shape[0]), 0)
         pool = getattr(home.device.xp, "get_default_memory_pool", None)
         if pool is not None:  # free the memory of sorting
-            with home.device.alone():
+            with home.device.lock, home.device.entered():
                 pool().free_all_blocks()
         return made
 
@@ -303,7 +303,10 @@ def _of_edges(
                     own = there if alone else there & (layout.owner(i, j) == piece)
                     yield *layout.position(i, j), own
 
-        with on_host if device is None else device.alone():
+        lock, entered = (
+            (on_host, nullcontext()) if device is None else (device.lock, device.entered())
+        )
+        with lock, entered:
             return _part(xp, home, entries_of_piece, layout.shape(piece), shares(device), alone)
 
     alone = True if grid.capabilities.parts is None else None
@@ -342,7 +345,10 @@ def _tuples(
         first, last = share(piece)
         device = _gpu(home)
         chunk = min(last - first, _chunk(device))
-        with nullcontext() if device is None else device.alone():
+        lock, entered = (
+            (nullcontext(), nullcontext()) if device is None else (device.lock, device.entered())
+        )
+        with lock, entered:
             edges = kind(scale, seed, device)
             xp = np if device is None else device.xp
             shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
@@ -351,7 +357,7 @@ def _tuples(
     require_of_pieces(grid, what, 2**scale, of_piece=of_piece)
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
-        with device.alone():
+        with device.lock, device.entered():
             device.synchronize()  # copies from it may use another stream
     return shares
 
@@ -395,7 +401,10 @@ def _seen(
             if to is not None:
                 yield to.fetched(u, gpus[piece]), to.fetched(v, gpus[piece])
                 continue
-            with gpus[piece].alone():  # the part is made on the host, with no device's lock
+            with (
+                gpus[piece].lock,
+                gpus[piece].entered(),
+            ):  # the part is made on the host, with no device's lock
                 u, v = gpus[piece].to_host(u), gpus[piece].to_host(v)
             yield u, v
 

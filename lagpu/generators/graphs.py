@@ -87,7 +87,7 @@ def _joined(u: Array, v: Array, n: int, backend: Place) -> Matrix:
     """Return the undirected graph of INT32 edges; a GPU sorts them much faster than the host."""
     place = backends.get(backend)
     if is_on_gpu(place):
-        with place.device.alone():
+        with place.device.lock, place.device.entered():
             tuples = {0: (place.device.from_host(u), place.device.from_host(v))}
         return drawing.undirected(tuples, n, place)
     return undirected(u, v, n).matrix(place)

@@ -42,19 +42,19 @@ def barriers(
     NotSupported
         If the devices cannot run one kernel together.
     """
-    with devices[0].alone():
+    with devices[0].lock, devices[0].entered():
         why = devices[0].why_apart(devices)
     if why:
         raise NotSupported(f"grid: {why}.")
     windows, launches = [], []
     block = 64 if devices[0].name.startswith("sim") else 1024
     for device in devices:
-        with device.alone():
+        with device.lock, device.entered():
             windows.append(device.shared_zeros(posts_words(len(devices))))
     peers = Peers(devices, windows)
     made = from_source(_BARRIERS, "barriers", file="barriers.cu", PEERS=str(len(devices)))
     for device in devices:
-        with device.alone():
+        with device.lock, device.entered():
             one_each = device.resident_threads // _RESIDENT
             count = min(device.max_cooperative_blocks(made, block), blocks or one_each)
             launches.append(device.prepare(made, count * block, block=block, cooperative=True))
@@ -62,7 +62,7 @@ def barriers(
     how = {"times": times, "ordered": ordered}
 
     def run() -> None:
-        with devices[0].alone():
+        with devices[0].lock, devices[0].entered():
             peers.run(
                 [
                     (launch, {**peers.fixed(p), **peers.turn(), **how, "result": peers.results[p]})

@@ -94,7 +94,7 @@ class LoopLog:
         if self._found_at == self._launched:
             return
         copy = self._unseen("to_host")
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             head = copy(self.words[:_HEAD])
             count = int(head[_COUNT])
             found = copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(RECORD)
@@ -399,7 +399,7 @@ class GpuMeter:
         self, work: Callable[[], None], out: Any, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         """Run one statement; see `Meter`. No other thread's work comes between its parts."""
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             if operation is None and out.known == 0 and out.form == "sparse":
                 start = time.perf_counter()  # a first entry: nothing is launched, nor copied
                 work()
@@ -428,7 +428,7 @@ class GpuMeter:
         after = self.count(written)
 
         def measured() -> Measured:
-            with self._device.alone():
+            with self._device.lock, self._device.entered():
                 edges = int(read(counted))
             counts = {"edges": edges, "in": before(), "out": after()}
             found = now.measured(host_ms, **counts)._replace(edges=edges)
@@ -489,7 +489,7 @@ class GpuMeter:
         if isinstance(v, CscMatrix) or v.known is not None:
             known = v.nvals
             return lambda: known
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             compiled = self._device.compile_ms
             try:
                 return v.pending_count(self._observer.unseen("read"))
@@ -497,7 +497,7 @@ class GpuMeter:
                 self._compiled += self._device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             self._observer.leave()
             self._runtime.observers.append(self._observer)
             outside = self._outside

@@ -93,7 +93,7 @@ class LocalEngine:
             self.sent += sum(_nbytes(arrays) for s, arrays in given.items() if s != d)
             if on_devices:
                 device = self._devices[d]
-                with device.alone():
+                with device.lock, device.entered():
                     for s in given.keys() - {d}:
                         given[s] = tuple(device.fetched(x, self._devices[s]) for x in given[s])
             found.append(given)
@@ -114,7 +114,7 @@ class LocalEngine:
 
 
 def alone(device: Device, work: Callable[..., T], *args: Any) -> T:
-    with device.alone():
+    with device.lock, device.entered():
         return work(*args)
 
 
@@ -338,7 +338,7 @@ class NcclEngine(MpiEngine):
         kinds = [dict(to) for to in self.gather_objects(mine)]  # by sender and receiver
         found: Received = []
         for device, p, own in zip(self._of_piece, self.local, parts, strict=True):
-            with device.alone():
+            with device.lock, device.entered():
                 empty = device.xp.empty
                 found.append(
                     {

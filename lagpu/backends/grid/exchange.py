@@ -404,7 +404,7 @@ def collected(
             headers[s]._replace(where=where, values=values[0] if values else None)
             for s, (where, *values) in received[k].items()
         ]
-        with device.alone():
+        with device.lock, device.entered():
             if len(x.shape) == 2:
                 bitmap.require(device, (x.shape[0], count), x.dtype, "mxm")
             else:
@@ -491,7 +491,7 @@ def terms_on_devices(
         return None
     messages, given = [], []
     for k, p, _ in pieces:
-        with found[k].device.alone():
+        with found[k].device.lock, found[k].device.entered():
             message, group = _part_of(found[k], block), need.group(p)
             cuts = _cuts_for(found[k].device, message, block, [own.count(d) for d in group])
             messages.append(message)
@@ -502,7 +502,7 @@ def terms_on_devices(
     for k, p, _ in pieces:
         device, counters, count = found[k].device, found[k].counters, own.count(p)
         mine: list[Handle] = []
-        with device.alone():
+        with device.lock, device.entered():
             device.require(len(received[k]) * bytes_of(count, dtype), "mxv")
             for s, (where, *values) in received[k].items():
                 if not headers[s].nvals or (headers[s].is_list and not len(where)):

@@ -484,7 +484,7 @@ def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
     counts = []
     for p, part in enumerate(parts):
         A: CscMatrix = part.csc()
-        with A.device.alone():
+        with A.device.lock, A.device.entered():
             A.device.require(56 * n, "order by degree")
             degrees = A.device.xp.zeros(n, np.int64)
             lengths = [lengths_of(A.device, ptr) for ptr in (row_lengths(A), A.col_ptr)]
@@ -493,7 +493,7 @@ def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
                 degrees[indices] += of_end
             counts.append(degrees)
     device = parts[0].csc().device
-    with device.alone():
+    with device.lock, device.entered():
         xp, degrees = device.xp, counts[0]
         for part, others in zip(parts[1:], counts[1:], strict=True):
             degrees += device.fetched(others, part.csc().device)
@@ -517,7 +517,7 @@ def redistributed(
     given.clear()
     made = []
     for p, place in enumerate(pieces.places):
-        with place.device.alone():
+        with place.device.lock, place.device.entered():
             xp, shape = place.device.xp, after.shape(p)
             keys, *values = joined([*received.pop(0).values()], xp)
             if values:
@@ -536,7 +536,7 @@ def _keys(
 ) -> dict[int, Arrays]:
     """Return, for each piece, the keys of its entries: column and row by position; and values."""
     device, xp = A.device, A.device.xp
-    with device.alone():
+    with device.lock, device.entered():
         none = (xp.empty(0, np.int64), xp.empty(0, A.dtype.numpy))[: 1 + valued]
         lists = [[none] for _ in range(after.pieces)]
         chunk = min(A.nvals, _CHUNK)
@@ -685,10 +685,10 @@ class GridClusters:
         for _, p, place in self._pieces:
             total = place.vector_from_coo(None, 0.0, FP64, by.count(p))
             for v in parts:
-                with v.device.alone():
+                with v.device.lock, v.device.entered():
                     _, values, number = v.readable()
                     own = number if values is None else by.taken(p, values)
-                with place.device.alone():
+                with place.device.lock, place.device.entered():
                     if values is not None and place.device is not v.device:
                         own = place.device.fetched(own, v.device)
                     part = ops.Assign(place.vector_from_coo(None, own, FP64, by.count(p)))
@@ -757,7 +757,7 @@ def columns_of(pieces: Pieces, A: GridHandle, device: Device, piece: int) -> Any
 def by_own_columns(pieces: Pieces, A: GridHandle, k: int, form: CscMatrix) -> MatrixHandle:
     """Return a part's entries in a matrix of the shape of all, or, given that, in a part."""
     device, xp, n = form.device, form.device.xp, A.shape[1]
-    with device.alone():
+    with device.lock, device.entered():
         columns = columns_of(pieces, A, device, pieces.engine.local[k])
         lengths = xp.diff(form.col_ptr)
         if form.shape[1] == n:
@@ -781,7 +781,7 @@ def on_one_device(
     nvals = sum(part.nvals for part in parts)
     numbers = {part.number.item() for part in parts if part.nvals}
     iso = all(part.values is None for part in parts if part.nvals) and len(numbers) < 2
-    with device.alone():
+    with device.lock, device.entered():
         xp = device.xp
         width = parts[0].row_idx.dtype.itemsize
         width += 0 if pattern or iso else A.dtype.numpy.itemsize

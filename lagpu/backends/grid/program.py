@@ -254,7 +254,7 @@ class GridProgram:
         shared = [numbering for numbering, _ in numberings.values()]
         programs, made = list[Part](), []
         for k, _, place in pieces:
-            with place.device.alone():
+            with place.device.lock, place.device.entered():
                 parts = {id(x): held.get(id(x), x.parts)[k] for x in self._vectors}
                 new = [parts[id(x)].copy(x.dtype) for x in self._written]
                 made.append(new)
@@ -403,7 +403,7 @@ def by_degree(pieces: Pieces, A: GridHandle) -> list[MatrixHandle] | None:
     run = BITS << slots.run
     for (_, p, place), lengths in zip(pieces, own_degrees(pieces, A, -1), strict=True):
         device = place.device
-        with device.alone():
+        with device.lock, device.entered():
             most = device.limits.cached // (8 * by.pieces)
             order, rank, _, entries = by_length(device, lengths, most)
             orders.append(as_type(device, order, np.int32))
@@ -540,10 +540,10 @@ def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> list[Handle]:
     # Blocks are whole words, which are distributed as their indices are.
     words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()
     for k, p, place in pieces:
-        with v.device.alone():
+        with v.device.lock, v.device.entered():
             v.to_writable()
             bits, values = words.taken(p, v.words), by.taken(p, v.values)
-        with place.device.alone():
+        with place.device.lock, place.device.entered():
             made = VectorStore(place.device, x.parts[k].counters, x.dtype, by.count(p))
             if place.device is not v.device:
                 bits, values = (place.device.fetched(x, v.device) for x in (bits, values))

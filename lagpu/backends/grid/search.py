@@ -396,7 +396,7 @@ def own_degrees(pieces: Pieces, A: GridHandle, sign: int = 1) -> list[Array]:
     whole = A.symmetric and need.by.whole  # a part's columns are as long as the rows
     found = []
     for form in forms:
-        with form.device.alone():
+        with form.device.lock, form.device.entered():
             rows = form if whole else form.csr
             ptr = rows.col_ptr if rows else workspaces.row_lengths(form)
             lengths = workspaces.lengths_of(form.device, ptr, sign)
@@ -416,7 +416,7 @@ def by_slots(part: CscMatrix, slot_of: Array, slots: int) -> CscMatrix:
     Takahashi 2013, section 3.4).
     """
     device, what, shape = part.device, ("rows of the matrix", ""), (slots, part.shape[1])
-    with device.alone():
+    with device.lock, device.entered():
         rows = slot_of[part.row_idx]
         unordered = CscMatrix(device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso)
         by_rows = transpose(unordered, *what, rows_rise=False)
@@ -580,7 +580,7 @@ class _Space:
         make = PieceSpace if system is None else RowsPiece
         self.of_piece: list[PieceSpace] = []
         for k, p, place in pieces:
-            with place.device.alone():
+            with place.device.lock, place.device.entered():
                 part = A.parts[k].csc()
                 space = make(k, part, slots, self.degree)
                 self.of_piece.append(space)
@@ -590,7 +590,7 @@ class _Space:
         self._parts = [weakref.ref(part.csc()) for part in A.parts[1:]]
         self.degrees, walks = list[Array](), []  #: Edges that leave each own vertex, u32.
         for (k, _, place), out in zip(pieces, own_degrees(pieces, A), strict=True):
-            with place.device.alone():
+            with place.device.lock, place.device.entered():
                 self.degrees.append(out.astype(np.uint32))
                 if system is None:
                     into = workspaces.lengths_of(place.device, A.parts[k].csc().col_ptr)
@@ -675,7 +675,7 @@ class GridLoop:
             made = [piece.outputs for piece in started]
             if not kind.plain:
                 for outputs in made:
-                    with outputs[0].device.alone():
+                    with outputs[0].device.lock, outputs[0].device.entered():
                         outputs[0].counters.allocate_ahead(outputs)
             elif not logs and made[0][0].counters.are_small(made[0]):
                 with suppress(MemoryError):
@@ -722,7 +722,7 @@ class GridLoop:
             new = [VectorStore(*of, dtype, space.own[k]) for dtype in dtypes]
             given = [None, -1, 0, (1 << len(new)) - 1, space.peers.results[k], None, None, None]
             given += piece.reach, None, None, search_grid.NO_LIMIT
-            with place.device.alone():
+            with place.device.lock, place.device.entered():
                 for x in new:
                     x.to_blank()
                     given += x.values, x.words
@@ -736,7 +736,7 @@ class GridLoop:
         """Begin a search; return new parts of the frontier too."""
         body, (f, *outputs), left, started = self._by_columns(), self._written, [], []
         for k, _, place in self._pieces:
-            with place.device.alone():
+            with place.device.lock, place.device.entered():
                 left.append(_blank(f.parts[k]))
                 old = [x.parts[k] for x in outputs]
                 new = [left[k], *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)]

@@ -220,7 +220,7 @@ def are_by_formula(pieces: Pieces, op: Operation) -> bool:
 def _numbers(by: Partition, piece: int, place: Any, dtype: DType) -> Handle:
     """Return the indices that a piece has, by position."""
     made = place.vector(dtype, by.count(piece))
-    with place.device.alone():
+    with place.device.lock, place.device.entered():
         own = by.index(piece, place.device.xp.arange(made.size))
         made.set_full(own.astype(dtype.numpy))
     return made

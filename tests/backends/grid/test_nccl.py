@@ -199,7 +199,7 @@ def test_no_process_sends_where_one_has_no_room():
     def program(engine, devices):
         rank, error = engine.local[0], None
         if rank == 1:
-            devices[0].alone = None
+            devices[0].entered = None
         try:
             shared(engine, [arrays_of(p) for p in engine.local], [range(2)])
         except Exception as raised:
@@ -247,7 +247,7 @@ def test_one_rank_on_a_gpu():
     def program(processes):
         processes.begin("a test")
         engine = NcclEngine(MpiEngine(processes), [device], binding)
-        with device.alone():
+        with device.lock, device.entered():
             given = (device.from_host(np.arange(1000)),)
             found = shared(engine, [given], [range(1)])
             by, to = engine._communicators[0], device.xp.empty(1000, np.int64)

@@ -202,9 +202,13 @@ class Device(Protocol):
         refuse_after_fork(self, backend)
         listen()
 
-    def alone(self) -> AbstractContextManager[None]:
-        """Hold the lock to use the device, where no method of the backend does."""
-        return _Alone(self)
+    def entered(self) -> AbstractContextManager[None]:
+        """Enter the device, and name its errors, where no method of the backend does.
+
+        The caller holds the lock: an interrupt at the first instruction of a Python method
+        ``__exit__`` would keep it from giving the lock back, which a lock's own cannot.
+        """
+        return _Entered(self)
 
     @property
     def observer(self) -> Any:
@@ -226,7 +230,7 @@ class Device(Protocol):
             yield
         finally:
             seen.leave()
-            with self.alone():
+            with self.lock, self.entered():
                 if not seen.launched:
                     timer.__exit__(None, None, None)
 
@@ -432,7 +436,7 @@ class Device(Protocol):
         """
         types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
         run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
-        with self.alone():
+        with self.lock, self.entered():
             found = self.xp.zeros(4, np.uint64)
             self.launch(run, 32 * columns, columns, len(idx), ptr, idx, found)
             faults, below, above, falls = self.to_host(found).tolist()
@@ -442,7 +446,7 @@ class Device(Protocol):
         """Return numbers of a random stream, UINT32, as `lagpu.generators.edges.words` does."""
         out = self.xp.empty(count, np.uint32)
         run = kernel("random/philox.cu", "random_words")
-        with self.alone():
+        with self.lock, self.entered():
             self.launch(
                 run, count // 8 + 1,
                 first=first, count=count, key0=key[0], key1=key[1], stream=stream, out=out,
@@ -513,8 +517,8 @@ class Device(Protocol):
         """Return the names and versions that a measurement or a bug report needs."""
 
 
-class _Alone:
-    """The block of `Device.alone`: a class, as a generator takes three times as long."""
+class _Entered:
+    """The block of `Device.entered`: a class, as a generator takes three times as long."""
 
     __slots__ = ("_device",)
 
@@ -522,18 +526,11 @@ class _Alone:
         self._device = device
 
     def __enter__(self) -> None:
-        device = self._device
-        device.lock.__enter__()
-        try:
-            if device.enter is not None:
-                device.enter()
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
+        if self._device.enter is not None:
+            self._device.enter()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         device = self._device
-        device.lock.__exit__(kind, error, trace)
         named = named_error(device, error, "device") if isinstance(error, Exception) else None
         if named is not None:
             raise named from error
@@ -832,7 +829,7 @@ class Peers:
         self._seen: list[memoryview] = []
         self.nbytes = sum(int(window.nbytes) for window in windows)
         for device, known in zip(devices, everywhere or [where] * len(where), strict=True):
-            with device.alone():
+            with device.lock, device.entered():
                 self.addresses.append(device.from_host(np.array(known, np.uint64)))
                 result, seen = device.pinned_zeros(_RESULTS)
             self.results.append(result)
@@ -885,7 +882,7 @@ class Peers:
     def _reported(self, k: int, results: Sequence[Array] = ()) -> Array:
         device = self._devices[k]
         if results:
-            with device.alone():
+            with device.lock, device.entered():
                 return device.to_host(results[k][:_RESULTS])
         seen, before = self._seen[k], self._epoch
         for _ in range(_ROUNDS):
@@ -893,19 +890,19 @@ class Peers:
                 if seen[_EPOCH] != before:
                     return seen
             give_way()  # other threads may have work for other devices
-        with device.alone():
+        with device.lock, device.entered():
             device.synchronize()
         return seen
 
     def _wait(self) -> None:
         for device in self._devices:
-            with device.alone():
+            with device.lock, device.entered():
                 device.synchronize()
 
     def clear(self) -> None:
         """Empty this process' windows while no kernel runs; none begins before all are empty."""
         for device, window in zip(self._devices, self._windows, strict=True):
-            with device.alone():
+            with device.lock, device.entered():
                 window[:] = 0
         self._wait()
         self._epoch, self.ready = 0, True

@@ -458,7 +458,7 @@ class ScalarPlaces(NamedTuple):
 def _fetch(
     device: Device, words: Array, dtype: DType, notification: HostNotification | None
 ) -> Any:
-    with device.alone():
+    with device.lock, device.entered():
         if notification is None:
             return _value(device.to_host(words), dtype)
         return _value(np.array(device.wait_for(notification, words), np.uint64), dtype)

@@ -95,7 +95,7 @@ class BitmapMatrix:
         """Return the matrix by columns; made at the first call after a change, and kept."""
         if self.by_columns is None:
             device, (k, n) = self.device, self.shape
-            with device.alone():  # a grid asks for those of several devices
+            with device.lock, device.entered():  # a grid asks for those of several devices
                 device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
                 positions, values = self.entries.listed()
                 cols, rows = stores.split_positions(device, positions, stride(k))
@@ -243,7 +243,7 @@ class VectorLevels:
         """The least level and the largest, for which the host waits."""
         if not len(self.level):
             return [0, -1]
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             return [int(self._device.read(x)) for x in (self.level[:1], self.level[-1:])]
 
     @property
@@ -265,7 +265,7 @@ class VectorLevels:
 
     def cut(self, d: int) -> VectorStore:
         made = VectorStore(self._device, self._counters, BOOL, self.size)
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             vertices = self.order[self.starts[d] : self.starts[d + 1]]
             if len(vertices) == self.size:
                 made.set_full(None, np.True_)
@@ -325,7 +325,7 @@ class BitmapLevels:
         v = self._bitmap.entries
         made = VectorStore(self._device, self._counters, BOOL, v.size)
         run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
-        with self._device.alone():
+        with self._device.lock, self._device.entered():
             require(self._device, self.shape, None, "sweep")
             words, count = made.spare_words(), self._counters.take()
             given = v.arguments() | {"d": v.dtype.numpy.type(d)}

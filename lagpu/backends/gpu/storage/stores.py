@@ -537,7 +537,7 @@ class VectorStore:
         def number() -> int:
             if known is not None:
                 return known
-            with device.alone():
+            with device.lock, device.entered():
                 if notification is not None:
                     return device.wait_for(notification, count)[0]
                 return int((read or device.read)(count[:1]))

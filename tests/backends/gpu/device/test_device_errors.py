@@ -1,10 +1,14 @@
 """What a driver says, by lagpu's names."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import lagpu
 from lagpu import generators
 from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.protocol import launch_error, named_error
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import kernel
@@ -57,3 +61,25 @@ def test_a_launch_that_the_driver_refuses():
     assert isinstance(refused, KernelLaunchError)
     assert "spmv_csc_scalar" in str(refused)
     assert named_error(device, ValueError("other"), "execute") is None
+
+
+@pytest.mark.parametrize("at", ["__enter__", "__exit__"])
+def test_an_interrupt_as_a_block_begins_or_ends_keeps_no_lock(at):
+    """Python raises it at the first instruction of a method, before the method does anything."""
+    device, seen = SimDevice(), []
+
+    def trace(frame, event, _):
+        if event == "call" and frame.f_code.co_name == at and frame.f_globals is vars(protocol):
+            seen.append(at)
+            raise KeyboardInterrupt
+
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyboardInterrupt), device.lock, device.entered():
+            pass
+    finally:
+        sys.settrace(None)
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(device.lock.acquire, timeout=1).result()
+        other.submit(device.lock.release).result()
+    assert seen

@@ -46,7 +46,7 @@ class Barriers:
         self.blocks = 3
         windows = []
         for device in devices:
-            with device.alone():
+            with device.lock, device.entered():
                 count = posts_words(len(devices)) + len(devices) * self.blocks
                 windows.append(device.shared_zeros(count))
         self.peers = Peers(devices, windows)
@@ -55,7 +55,7 @@ class Barriers:
         """Return a launch for each device; from round ``silent[1]`` on one comes to no barrier."""
         kernel, launches = kernel_of(len(self.devices)), []
         for p, device in enumerate(self.devices):
-            with device.alone():
+            with device.lock, device.entered():
                 last = times + 1 if silent is None or p != silent[0] else silent[1]
                 launch = device.prepare(kernel, self.blocks * block, block=block, cooperative=True)
                 given = self.peers.fixed(p) | self.peers.turn() | {"times": times, "silent": last}

@@ -244,7 +244,7 @@ def test_a_thread_that_has_entered_another_device_cannot_use_this_one():
     for use in (one.from_host, one.to_host, lambda x: one.read(x[:1]), lambda _: one.timer()):
         with pytest.raises(KernelLaunchError, match="has entered another device"):
             use(x)
-        with one.alone():
+        with one.lock, one.entered():
             use(x)
-        with other.alone():
+        with other.lock, other.entered():
             assert other.to_host(x).tolist() == [0, 1, 2]
