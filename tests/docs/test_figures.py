@@ -31,7 +31,7 @@ CLAIM = "a paper's own figure"
 SAID = [
     ("algorithms.md", "more than 8 times the mean", RULE),
     ("algorithms.md", "Steps of 8 to 16 times the largest weight", RULE),
-    ("fusing.md", "pulls if 14 times these (3 times for full sums)", RULE),
+    ("fusing.md", "pulls if 14 times these (3 times if it adds up)", RULE),
     ("planner.md", "the steps are at most 8 times the products", RULE),
     ("grid.md", "Waiting ends after 10 seconds", RULE),
     ("index.md", "For a lecture of 90 minutes", PLAN),
