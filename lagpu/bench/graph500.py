@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -201,10 +200,10 @@ class Tuples:
 
         def on_piece(home: Backend, piece: int) -> Any:
             device = home.device if is_on_gpu(home) else None
-            none = nullcontext(), nullcontext()
-            lock, entered = none if device is None else (device.lock, device.entered())
-            with lock, entered:
-                return work(np if device is None else device.xp, *self._slices[piece])
+            if device is None:
+                return work(np, *self._slices[piece])
+            with device.lock, device.entered():
+                return work(device.xp, *self._slices[piece])
 
         return parts_of(self._place).gather(on_piece)
 

@@ -41,8 +41,6 @@ SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
 _TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
-_MS_CYCLES = 2_000_000  # about a millisecond
-_SHORTEST, _LONGEST = 1.0, 10.0  # milliseconds for which a device waits while Python launches
 
 
 class Sample(NamedTuple):
@@ -134,7 +132,7 @@ class Clock:
     ) -> None:
         self.backend, self._repeats, self._enough_ms = backend, repeats, enough_ms
         self._devices = [] if backend is None else devices_of(backend)
-        self._hold_ms = _SHORTEST  # as long as the last run took, since Python may need that
+        self._wall_ms = 0.0  # of the last run: as long as Python may take to launch the next
 
     @property
     def has_device(self) -> bool:
@@ -181,16 +179,15 @@ class Clock:
         result = search()
         flush()  # statements may wait for others
         self._synchronize()
-        ms = (time.perf_counter() - begin) * 1e3
-        self._hold_ms = min(max(ms, _SHORTEST), _LONGEST)
-        return ms, result
+        self._wall_ms = (time.perf_counter() - begin) * 1e3
+        return self._wall_ms, result
 
     def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
         """Run a search once after a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         for device in self._devices:
             with device.lock, device.entered():
-                device.hold(int(self._hold_ms * _MS_CYCLES))
+                device.hold(int(min(max(self._wall_ms, 1), 10) * 2e6))  # cycles, 1 to 10 ms
         of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
             result = search()
