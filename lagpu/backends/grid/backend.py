@@ -293,8 +293,8 @@ class _LockedGrid:
         if self.pieces.are_one:
             self._execute_whole(statement)
             return
-        by_formula = statements.are_by_formula(self.pieces, operation)
-        if statements.reads_indices(operation) and not (by_formula or self.pieces.watch):
+        by_kernel = statements.reads_indices(operation) and not self.pieces.watch
+        if by_kernel and not statements.are_by_formula(self.pieces, operation):
             loop = self.plan_loop([statement], ops.Until(times=1))
             if isinstance(loop, program.GridProgram):
                 return loop.run()
