@@ -150,6 +150,8 @@ HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Undecided"
 ONE_RUN = 2.8
 #: What two runs in one call do not show of another day, as a factor of a value.
 ANOTHER_DAY = 1.02
+#: The same of a library on the CPU: hosts of one kind of GPU differed by this factor.
+ANOTHER_HOST = 1.3
 #: One choice suits all graphs if it is nowhere worse than the best by more than this factor.
 CLOSE = 1.1
 _MEANS: dict[str, Any] = {"geometric mean": geometric_mean, "mean": fmean, "least": min}
@@ -181,8 +183,9 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
     ]
     if lacking:
         word, text = UNKNOWN, f"{text} Not measured: {', '.join(lacking)}."
-    runs, roots = (min(x) for x in zip(*((len(_runs(r)), r["roots"]) for r in used), strict=True))
-    by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
+    runs, roots = min(len(_runs(row)) for row in used), sorted(row["roots"] for row in used)
+    of = f"{roots[0]} to {roots[-1]}" if roots[0] < roots[-1] else f"{roots[0]}"
+    by = f"{runs} run{'s' * (runs > 1)} of {of} root{'s' * (roots[-1] > 1)}"
     if runs > 1:
         spread = max(map(spread_of, used))
         by += f", which differ by {f'up to {spread:.2f}x' if spread > 1.005 else 'less than 1 %'}"
@@ -211,7 +214,8 @@ def spread_of(row: Row) -> float:
 def _range(row: Row, *names: str) -> Range:
     """Return what a row's value may be, or another number, by its runs."""
     runs = _runs(row, *names)
-    by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
+    later = ANOTHER_HOST if row.get("mode") == "peer" else ANOTHER_DAY
+    by = later if len(runs) > 1 else math.sqrt(ONE_RUN)
     return min(runs) / by, max(runs) * by
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from lagpu.papers.experiments import ANOTHER_DAY, BEST, ONE_RUN, PaperGraph, best_of, sentence
+from lagpu.papers.experiments import (
+    ANOTHER_DAY,
+    ANOTHER_HOST,
+    BEST,
+    ONE_RUN,
+    PaperGraph,
+    best_of,
+    sentence,
+)
 
 
 def says(what, rows, **given):
@@ -69,6 +77,14 @@ def test_nothing_is_judged_below_the_spread(spread, word):
     assert says("Ratio", rows, of="td", to="bu", least=1.09).startswith(f"{word}")
 
 
+def test_a_library_on_the_cpu_has_the_margin_of_another_host():
+    mine, other = with_runs(ROWS[3:5], 1.0)
+    for mode, by, word in (("eager", ANOTHER_DAY, "Held"), ("peer", ANOTHER_HOST, "Undecided")):
+        rows = [mine | {"mode": mode}, other]
+        assert (4 / 3 / by / ANOTHER_DAY >= 1.09) is (word == "Held")
+        assert says("Ratio", rows, of="td", to="bu", least=1.09).startswith(word)
+
+
 def test_one_run_judges_by_the_spread_that_was_seen():
     single = [{k: x for k, x in one.items() if k != "runs"} for one in ROWS[:2]]
     said = says("Ratio", single, of="bu", to="td", least=1.0)
@@ -109,7 +125,7 @@ def test_the_spread_and_the_roots_are_those_of_the_rows_compared():
         "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Ratio", rows, of=BEST, to="library", least=2.0).endswith(
-        "Measured in 2 runs of 3 roots, which differ by up to 3.00x."
+        "Measured in 2 runs of 3 to 50 roots, which differ by up to 3.00x."
     )
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from lagpu import algorithms, backends, binary
-from lagpu.algorithms.betweenness import dependencies
+from lagpu.algorithms.betweenness import count_paths, dependencies
 from lagpu.backends.guard import is_overridden
 from lagpu.bench import suite
 from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
@@ -364,6 +364,18 @@ def test_wrong_dependencies_are_refused(run, monkeypatch):
     code, _, err = run("paper", "002", "--table", 4, "--quick", "-b", "cpu")
     assert code == 1
     assert "do not obey their recurrence" in err
+
+
+def test_wrong_path_counts_are_refused_though_the_levels_are_right(run, monkeypatch):
+    def wrong(A, roots):
+        levels, paths = count_paths(A, roots)
+        paths(accum=binary.plus) << paths
+        return levels, paths
+
+    monkeypatch.setattr("lagpu.papers.run.count_paths", wrong)
+    code, _, err = run("paper", "002", "--table", 4, "--quick", "-b", "cpu")
+    assert code == 1
+    assert "check_paths" in err
 
 
 def test_a_grid_that_is_not_there(refused, monkeypatch):
