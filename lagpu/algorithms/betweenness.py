@@ -597,10 +597,14 @@ def _sums(
     def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
         levels, paths = count_paths(B, chosen)
         delta = dependencies(B, levels, paths, targets=targets)
-        _count_ends(delta, levels, endpoints, targets)
-        totals[0](accum=binary.plus) << _by_vertex(delta)
+        # All but the source, whose level is 0; of several sources each row leaves out its own.
+        inside = levels.V if isinstance(delta, Vector) and not endpoints else None
+        if inside is None:
+            _count_ends(delta, levels, endpoints, targets)
+        totals[0](inside, accum=binary.plus) << _by_vertex(delta)
         if squares:
-            totals[1](accum=binary.plus) << _by_vertex(delta.ewise_mult(delta, binary.times).new())
+            square = delta.ewise_mult(delta, binary.times).new()
+            totals[1](inside, accum=binary.plus) << _by_vertex(square)
 
     return sums(A, sources, batch, pieces, 1 + squares, add)
 

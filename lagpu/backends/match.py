@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -307,13 +308,24 @@ class SweepBody(NamedTuple):
     after: ops.Statements
     replaced: list[ops.Handle]
 
+    def on(self, statements: ops.Statements) -> SweepBody:
+        """Return it of the same statements on other handles."""
+        place, outs = len(self.before), [s.out for s in self.before]
+        replaced = [
+            s.out for s, x in zip(statements, outs, strict=False) if holds(self.replaced, x)
+        ]
+        before, product, after = statements[:place], statements[place], statements[place + 1 :]
+        multiply = cast(ops.Multiply, product.operation)
+        return SweepBody(statements, before, product, multiply, after, distinct(replaced))
+
 
 _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
 
 
 def match_sweep(
-    statements: ops.Statements, here: ops.Handle, above: ops.Handle
-) -> SweepBody | ops.Rejection:
+    statements: ops.Statements, here: ops.Handle, above: ops.Handle,
+    nvals: Callable[[Any], int] = operator.attrgetter("nvals"),
+) -> SweepBody | ops.Rejection:  # fmt: skip
     """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
@@ -332,7 +344,7 @@ def match_sweep(
         return replaced
     assert isinstance(product.operation, ops.Multiply)
     body = SweepBody(statements, before, product, product.operation, after, replaced)
-    why = _why_no_product(body, above) or _why_not_after(body, above)
+    why = _why_no_product(body, above, nvals) or _why_not_after(body, above)
     return ops.Rejection(why) if why else body
 
 
@@ -368,7 +380,7 @@ def _replaced_at_here(before: ops.Statements, here: ops.Handle) -> list[ops.Hand
     return replaced
 
 
-def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
+def _why_no_product(body: SweepBody, above: ops.Handle, nvals: Callable[[Any], int]) -> str:
     s, before = body.product, body.before
     A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
@@ -377,7 +389,7 @@ def _why_no_product(body: SweepBody, above: ops.Handle) -> str:
         return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
         return "the product and a statement before it write the same vector"
-    if any(holds(ops.operands_of(b.operation), s.out) for b in before) and s.out.nvals:
+    if any(holds(ops.operands_of(b.operation), s.out) for b in before) and nvals(s.out):
         return "the product's output has entries before the sweep, and the body reads them"
     if product.is_named:
         return "the product names a kernel or a policy"

@@ -53,10 +53,10 @@ def plan_program(
             return Rejection("the levels of a sweep are a matrix")
         statements = list(body)
         lacking = next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
-        swept = GridSweep(pieces, statements, turns)
-        lacking = lacking or next(filter(None, map(swept.why_not, range(len(pieces.places)))), "")
-        if not lacking:
-            return swept
+        swept = match.match_sweep(statements, *turns[:2], pieces.nvals)
+        if not lacking and not isinstance(swept, Rejection):
+            return GridSweep(pieces, swept, turns)
+        lacking = lacking or cast(Rejection, swept).why
         why, own, like = f"no sweep: {lacking}", turns[:2], turns.levels.vector
         made = as_loop(statements, turns, functools.partial(pieces.empty, like.dtype, like.shape))
         if made is None:
@@ -167,10 +167,15 @@ class GridLevels:
         self.lowest = min((part.lowest for part in self.parts if len(part.order)), default=0)
 
     def cut(self, d: int) -> GridHandle:
-        pieces, shape = self._pieces, self.vector.shape
-        each = zip(self.parts, pieces.empty(BOOL, shape).parts, strict=True)
-        parts = [level.cut(d) if d <= level.deepest else part for level, part in each]
-        return pieces.handle(parts, BOOL, shape)
+        """See `Levels`; parts are made where something reads them, which no fused sweep does."""
+
+        def parts(x: GridHandle) -> list[Any]:
+            each = zip(self.parts, self._pieces.parts_of(x), strict=True)
+            return [level.cut(d) if d <= level.deepest else part for level, part in each]
+
+        made = self._pieces.handle(parts, BOOL, self.vector.shape)
+        made.count = None  # it has entries
+        return made
 
 
 class Kept:
@@ -368,23 +373,20 @@ class GridSweep(GridProgram):
     name = PieceSweep.name
     sends_in_order = False
 
-    def __init__(self, pieces: Pieces, statements: ops.Statements, turns: Sweep) -> None:
-        super().__init__(pieces, statements, Until(), "the levels are a vector", turns[:2])
-        self._levels: Any = turns.levels
+    def __init__(self, pieces: Pieces, body: match.SweepBody, turns: Sweep) -> None:
+        super().__init__(pieces, body.statements, Until(), "the levels are a vector", turns[:2])
+        self._body, self._levels = body, cast(GridLevels, turns.levels)
+        # The kernel takes the masks from the levels.
+        self._vectors = [x for x in self._vectors if not match.holds(self._own, x)]
 
-    def why_not(self, k: int) -> str:
-        """Return why a local piece has no sweep, or an empty string."""
-        parts = {id(x): x.parts[k] for x in self._vectors}
-        found = self._body(k, [ops.moved(s, parts) for s in self.statements])
-        return found.why if isinstance(found, Rejection) else ""
-
-    def _body(self, k: int, local: ops.Statements) -> match.SweepBody | Rejection:
-        return match.match_sweep(local, *(mask.parts[k] for mask in self._own))
+    def _local(
+        self, k: int, matrices: Sequence[Handle], parts: Mapping[int, Any]
+    ) -> ops.Statements:
+        return super()._local(k, matrices, {**parts, **{id(x): x for x in self._own}})
 
     def _part(self, k: int, local: ops.Statements, until: Until, *given: Any) -> PieceSweep:
-        body, masks, levels = self._body(k, local), [x.parts[k] for x in self._own], self._levels
-        assert not isinstance(body, Rejection)
-        count = len(self._pieces.places)
+        levels, count = self._levels, len(self._pieces.places)
+        body, masks = self._body.on(local), [*self._own]
         return PieceSweep(body, masks, levels.parts[k], levels.deepest, count, given[0][0])
 
 

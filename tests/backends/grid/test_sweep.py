@@ -11,6 +11,7 @@ from sweeps import brandes, by_the_pulled, graph, heights, many
 import lagpu
 from lagpu import FP64, INT32, INT64, Vector, algorithms, backends, binary, semiring, sweep
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.storage.bitmap import VectorLevels
 from lagpu.backends.grid import program
 from lagpu.errors import GridTimeout
 
@@ -92,6 +93,26 @@ def test_a_body_that_writes_the_levels(grid):
     A = graph(60, place, 1, symmetric=True)
     assert compare(unmasked, A, gaps(60, place), INT64).startswith("generated loop of pieces: ")
     assert "pieces" not in compare(levels_written, A, algorithms.bfs_levels(A, 0), INT64)
+
+
+def test_one_kernel_makes_no_masks(monkeypatch):
+    place = backends.get("grid:2:sim")
+    A = graph(60, place, 1, symmetric=True)
+    levels, made = algorithms.bfs_levels(A, 0), vectors(60, FP64, place)
+    monkeypatch.setattr(VectorLevels, "cut", None)
+    brandes(A, levels, *made)
+    assert place.last_loop.startswith(ONE_KERNEL)
+
+
+@pytest.mark.parametrize("name", ["grid:2:sim", "grid:3-random:sim"])
+def test_masks_that_are_read_after_their_iteration(name):
+    def masks(backend):
+        levels, kept = gaps(300, backends.get(backend)), []
+        for here, above in sweep(levels):
+            kept += here, above
+        return [mask.to_coo()[0].tolist() for mask in reversed(kept)], kept[0].nvals
+
+    assert masks(name) == masks("cpu")
 
 
 def kept_kernels(monkeypatch):

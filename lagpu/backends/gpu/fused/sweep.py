@@ -37,8 +37,8 @@ class FusedSweep(KernelLoop, emit.Writer):
     at = "i, j"
     header = "sweep/levels.cuh"
 
-    def __init__(self, body: SweepBody, masks: list[VectorStore], levels: Any) -> None:
-        self.statements, self.device = body.statements, masks[0].device
+    def __init__(self, body: SweepBody, masks: list[Any], levels: Any) -> None:
+        self.statements, self.device = body.statements, body.multiply.operand.device
         self._body, self._levels = body, levels
         self._mask_names = {id(x): name for x, name in zip(masks, ("here", "above"), strict=True)}
         self._x, self._y = body.multiply.operand, body.product.out
@@ -275,7 +275,7 @@ class PieceSweep(VectorSweep):
     name, header = "sweep of pieces", "sweep/pieces.cuh"
 
     def __init__(
-        self, body: SweepBody, masks: list[VectorStore], levels: VectorLevels,
+        self, body: SweepBody, masks: list[Any], levels: VectorLevels,
         deepest: int, pieces: int, numbering: Numbering,
     ) -> None:  # fmt: skip
         super().__init__(body, masks, levels)
