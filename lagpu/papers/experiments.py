@@ -182,7 +182,8 @@ def sentence(claim: Claim, rows: Sequence[Row], graphs: Sequence[PaperGraph] = (
         g.name for g in graphs if g.name not in there and _is_of(g.kind, given.get("kind", ""))
     ]
     if lacking:
-        word, text = UNKNOWN, f"{text} Not measured: {', '.join(lacking)}."
+        word = HELD if (claim["says"], word) == ("Peak", HELD) else UNKNOWN  # others add nothing
+        text = f"{text} Not measured: {', '.join(lacking)}."
     runs, roots = min(len(_runs(row)) for row in used), sorted(row["roots"] for row in used)
     of = f"{roots[0]} to {roots[-1]}" if roots[0] < roots[-1] else f"{roots[0]}"
     by = f"{runs} run{'s' * (runs > 1)} of {of} root{'s' * (roots[-1] > 1)}"

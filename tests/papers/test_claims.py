@@ -230,3 +230,11 @@ def test_a_partial_table_gives_no_verdict():
     text = sentence(claim, rows, [*graphs, PaperGraph("H", kind="big, web")])
     assert text.startswith("Undecided: a over b on 1 web graph: 3.00x")
     assert " Not measured: H." in text
+
+
+@pytest.mark.parametrize(("least", "word"), [(5.0, "Held"), (7.0, "Undecided")])
+def test_a_value_that_is_reached_somewhere_needs_no_other_graph(least, word):
+    claim = {"says": "Peak", "of": "bu", "least": least, "paper": "-"}
+    text = sentence(claim, ROWS, [PaperGraph("H")])
+    assert text.startswith(word)
+    assert " Not measured: H." in text

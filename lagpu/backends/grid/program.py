@@ -376,8 +376,7 @@ class GridSweep(GridProgram):
     def __init__(self, pieces: Pieces, body: match.SweepBody, turns: Sweep) -> None:
         super().__init__(pieces, body.statements, Until(), "the levels are a vector", turns[:2])
         self._body, self._levels = body, cast(GridLevels, turns.levels)
-        # The kernel takes the masks from the levels.
-        self._vectors = [x for x in self._vectors if not match.holds(self._own, x)]
+        self._vectors = [x for x in self._vectors if x not in turns[:2]]  # known by the levels
 
     def _local(
         self, k: int, matrices: Sequence[Handle], parts: Mapping[int, Any]
