@@ -135,6 +135,8 @@ def answers(
                 return theirs(**given, backend="networkx")
             try:
                 for x in () if short else ("weight", "distance"):
+            for x in rules.graphs:
+                given[x].renew()
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED

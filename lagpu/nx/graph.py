@@ -44,10 +44,18 @@ class Graph:
         self._turned: Graph | None = None  # the reversed graph
         self.of_directed = False  # whether it is an undirected view of a directed graph
         self._alike: set[Any] = set()  # attributes that are then the same in both directions
+        self.behind: Any = None  # of a view: the graph that it shows
+        self._mark: Any = None  # in the cache of that graph, which NetworkX empties at a change
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the matrices, which belong to this process and its device."""
         return {**self.__dict__, "_matrices": {}}
+
+    def renew(self) -> None:
+        """Convert a view again if the graph behind it has changed, which NetworkX does not note."""
+        if self.behind is not None and _mark(self.behind) is not self._mark:
+            names = dict.fromkeys(self.stored.values, 1)
+            self.__dict__ = convert_from_nx(self.origin, edge_attrs=names).__dict__
 
     @functools.cached_property
     def networkx(self) -> Any:
@@ -287,7 +295,14 @@ def convert_from_nx(
     found = Graph(stored, directed=directed, multigraph=multigraph, origin=graph)
     while (base := getattr(graph, "_graph", None)) is not None:  # of a view
         found.of_directed, graph = found.of_directed or base.is_directed() > directed, base
+        found.behind, found._mark = graph, _mark(graph)
     return found
+
+
+def _mark(graph: Any) -> Any:
+    """Return an object that is the same until the graph changes."""
+    cache = getattr(graph, "__networkx_cache__", None)
+    return object() if cache is None else cache.setdefault("lagpu mark", [])
 
 
 def empty_like(graph: Any) -> Any:
