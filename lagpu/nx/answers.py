@@ -19,6 +19,12 @@ NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 
 R = TypeVar("R")
 
+#: Ends of modules of NetworkX that call a function given as weight; to others it is a name.
+_OF_FUNCTIONS = (
+    "shortest_paths.weighted", "shortest_paths.generic", "betweenness", "betweenness_subset",
+    "closeness", "harmonic", "distance_measures",
+)  # fmt: skip
+
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
     errors.CycleFound, errors.DimensionMismatch, errors.DomainMismatch, errors.IndexOutOfBound,
@@ -124,6 +130,7 @@ def answers(
         every = inspect.signature(theirs).parameters.values()
         parameters = [x for x in every if "backend" not in x.name]
         fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
+        by_name = short or not theirs.orig_func.__module__.endswith(_OF_FUNCTIONS)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -134,9 +141,7 @@ def answers(
                 given[rules.graphs[0]] = empty_like(graph)
                 return theirs(**given, backend="networkx")
             try:
-                for x in () if short else ("weight", "distance"):
-            for x in rules.graphs:
-                given[x].renew()
+                for x in () if by_name else ("weight", "distance"):
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED

@@ -11,6 +11,7 @@ from networkx_calls import (
     ANY_ORDER,
     IN_ORDER,
     NODE,
+    OTHERS,
     PATHS,
     filled,
     function_of,
@@ -230,3 +231,29 @@ def test_a_function_as_weight_is_called_once_for_each_edge(door):
         nx.diameter(G, weight=lambda u, v, data: None, backend="lagpu")
     with pytest.raises(NotImplementedError):
         nx.diameter(G, weight=lambda u, v, data: data["none"], backend="lagpu")
+
+
+def test_a_function_as_weight_is_a_name_where_it_is_one_for_networkx(door):
+    G = nx.Graph([(0, 1, {"w": 3}), (1, 2, {"w": 7}), (0, 2, {"w": 11}), (2, 3, {"w": 0.5})])
+    for name, rules in interface.DECLARED.items():
+        parameters = rules.signature.parameters
+        weight = next((x for x in ("weight", "distance") if x in parameters), None)
+        given = {
+            "source": 0,
+            "target": 3,
+            "sources": [0],
+            "targets": [3],
+            "S": [0],
+            "row_order": [0],
+        }
+        given |= {"communities": [{0, 1}, {2, 3}], "n": 0, "u": 0, "v": 3}
+        if weight is None or name in ("descendants_at_distance", *OTHERS):
+            continue
+        needed = {x: given[x] for x, p in parameters.items() if x in given and p.default is p.empty}
+        needed[weight] = lambda _u, _v, data: data.get("w", 5)
+        function = function_of(name)
+        right, found = (
+            outcome(lambda b=b, f=function, how=needed: f(G, **how, backend=b))
+            for b in ("networkx", "lagpu")
+        )
+        assert same(found, right, name in IN_ORDER), name
