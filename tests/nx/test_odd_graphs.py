@@ -257,3 +257,15 @@ def test_a_function_as_weight_is_a_name_where_it_is_one_for_networkx(door):
             for b in ("networkx", "lagpu")
         )
         assert same(found, right, name in IN_ORDER), name
+
+
+def test_a_limit_that_is_no_number_is_as_in_networkx(door):
+    G = nx.path_graph(4)
+    for name in ("single_source_shortest_path_length", "single_source_dijkstra_path_length"):
+        for cutoff in (math.nan, -math.inf, "2"):
+            call = getattr(nx, name)
+            right, found = (
+                outcome(lambda b=b, f=call, x=cutoff: f(G, 1, cutoff=x, backend=b))
+                for b in ("networkx", "lagpu")
+            )
+            assert same(found, right, False), (name, cutoff)
