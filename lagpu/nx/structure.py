@@ -385,7 +385,8 @@ def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     if not chosen:
         return {}
     found = algorithms.eccentricity(lengths_matrix(G, weight), chosen, weight=weight is not None)
-    return _of(G, found.to_dense(-1).tolist(), v)
+    nodes = v if v in G else [G.names[k] for k in chosen]  # `v` may be an iterator
+    return _of(G, found.to_dense(-1).tolist(), nodes)
 
 
 @answers(text=("e", "weight"))

@@ -269,3 +269,10 @@ def test_a_limit_that_is_no_number_is_as_in_networkx(door):
                 for b in ("networkx", "lagpu")
             )
             assert same(found, right, False), (name, cutoff)
+
+
+def test_nodes_may_be_an_iterator(door):
+    G = nx.path_graph(4)
+    for name in ("eccentricity", "triangles", "clustering", "square_clustering"):
+        call = getattr(nx, name)
+        assert call(G, iter([1, 2]), backend="lagpu") == call(G, [1, 2]), name
