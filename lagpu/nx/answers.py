@@ -12,7 +12,7 @@ import networkx as nx
 from networkx.utils import backends as dispatch
 
 from lagpu import backends, errors
-from lagpu.nx.graph import WEIGHED, Graph, empty_like
+from lagpu.nx.graph import WEIGHED, Graph
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
@@ -135,10 +135,12 @@ def answers(
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = rules.bind(args, kwargs)
+            for x in rules.graphs:
+                given[x].renew()
             graph: Any = given[rules.graphs[0]]
             if not len(graph) and len(rules.graphs) == 1:
                 # Its error changes with the version of NetworkX.
-                given[rules.graphs[0]] = empty_like(graph)
+                given[rules.graphs[0]] = graph.networkx
                 return theirs(**given, backend="networkx")
             try:
                 for x in () if by_name else ("weight", "distance"):

@@ -276,3 +276,13 @@ def test_nodes_may_be_an_iterator(door):
     for name in ("eccentricity", "triangles", "clustering", "square_clustering"):
         call = getattr(nx, name)
         assert call(G, iter([1, 2]), backend="lagpu") == call(G, [1, 2]), name
+
+
+@pytest.mark.parametrize("name", ["minimum_spanning_tree", "complement"])
+def test_a_graph_without_nodes_keeps_its_class_and_attributes(door, name):
+    class Roads(nx.Graph):
+        pass
+
+    found, right = (getattr(nx, name)(Roads(name="A2"), backend=b) for b in ("lagpu", "networkx"))
+    assert type(found) is type(right)
+    assert found.graph == right.graph
