@@ -285,7 +285,7 @@ class BitParallelSearch(ManySources):
             "sources": 0 if listed is None else len(listed), "listed": listed,
             "source_words": source_words, "v_words": excluded,
             "before": body.assigns_first + search_grid.NEW_LOG * (log is not None and log.is_new),
-            "times": search_grid.NO_LIMIT if times is None else times, "plane_count": self._planes,
+            "times": search_grid.most_turns(times), "plane_count": self._planes,
             "planes": planes, "f_words": f_words, "result": result,
             "stop": device.stop[0] if self.stops else None,
         }  # fmt: skip
