@@ -189,3 +189,17 @@ def test_sections_of_docstrings():
     doc = algorithms.hits.__doc__.replace("\n    ", "\n")
     assert list(described(doc, "Returns")) == ["hubs", "authorities"]
     assert described(doc, "Nothing") == {}
+
+
+def test_numbers_in_a_row_are_of_one_vertex(run, tmp_path):
+    """The best hubs are not the best authorities, so each has a table."""
+    file = tmp_path / "g.txt"
+    file.write_text("0 1\n0 2\n1 2\n3 2\n")
+    ranked = found(run, "hits", file)
+    out = run("run", "hits", file, "-b", "cpu")[1]
+    rows = [line.replace("│", " ").split() for line in out.splitlines() if line.startswith("│")]
+    right = [[str(v), f"{x:.6g}"] for name in ("hubs", "authorities") for v, x in ranked[name]]
+    assert rows == right
+    code, out, err = run("run", "betweenness_estimate", "path:5", "--k", 2, "-b", "cpu")
+    assert (code, err) == (0, "")
+    assert "centrality" in out
