@@ -203,3 +203,13 @@ def test_numbers_in_a_row_are_of_one_vertex(run, tmp_path):
     code, out, err = run("run", "betweenness_estimate", "path:5", "--k", 2, "-b", "cpu")
     assert (code, err) == (0, "")
     assert "centrality" in out
+
+
+def test_json_has_null_for_a_number_that_it_lacks(run, tmp_path):
+    file = tmp_path / "g.txt"
+    file.write_text("\n".join(f"{v} {v + 1} {x}" for v, x in enumerate([1, *[1e308] * 14])))
+    ends = ["--source", 0, "--target", 9]
+    out = run("path", file, *ends, "--weight", "-b", "cpu", "--json")[1]
+    assert json.loads(out, parse_constant=pytest.fail)["length"] is None
+    out = run("bc", "path:5", "-k", 2, "-b", "cpu", "--json")[1]
+    assert None in dict(json.loads(out, parse_constant=pytest.fail)["standard_error"]).values()
