@@ -213,3 +213,10 @@ def test_json_has_null_for_a_number_that_it_lacks(run, tmp_path):
     assert json.loads(out, parse_constant=pytest.fail)["length"] is None
     out = run("bc", "path:5", "-k", 2, "-b", "cpu", "--json")[1]
     assert None in dict(json.loads(out, parse_constant=pytest.fail)["standard_error"]).values()
+
+
+def test_a_ranking_begins_with_the_largest_finite_number(run, tmp_path):
+    file = tmp_path / "g.txt"
+    file.write_text("\n".join(f"{v} {v + 1} {x}" for v, x in enumerate([1, *[1e308] * 14])))
+    out = json.loads(run("sssp", file, "-s", 0, "-b", "cpu", "--json")[1])
+    assert out["farthest"] == [[2, 1e308], [1, 1.0], [0, 0.0]]
