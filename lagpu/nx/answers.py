@@ -254,6 +254,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
+    if any(isinstance(x, Iterator) for x in given.values()):
+        return f"{name} of NetworkX could not take an iterator again, if lagpu refused the call."
     if _is_node(G, given.get("nodes")):
         return f"{name} of NetworkX ends early with one node."
     if rules.short or any(given.get(x) is not None for x in _RESULTS):

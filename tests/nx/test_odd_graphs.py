@@ -286,3 +286,12 @@ def test_a_graph_without_nodes_keeps_its_class_and_attributes(door, name):
     found, right = (getattr(nx, name)(Roads(name="A2"), backend=b) for b in ("lagpu", "networkx"))
     assert type(found) is type(right)
     assert found.graph == right.graph
+
+
+def test_an_iterator_is_there_for_networkx_when_lagpu_refuses(door):
+    nx.config.backends.lagpu.least_edges = 0
+    G = nx.path_graph(4)
+    nx.set_edge_attributes(G, {(0, 1): math.nan, (1, 2): 1.0, (2, 3): 1.0}, "w")
+    with nx.config.backend_priority(algos=["lagpu"]):
+        assert nx.eccentricity(G, iter([2, 1]), weight="w") == {2: 1.0, 1: 2.0}
+        assert math.isnan(nx.community.modularity(G, iter([{0, 1}, {2, 3}]), weight="w"))
