@@ -117,6 +117,8 @@ def from_entries(
     with the same value across the diagonal too; the matrix knows that it is symmetric then, unless
     duplicates may be summed in another order there.
     """
+    if values is not None:  # types that widen do so before they are summed
+        values = values.astype(lookup(values.dtype).numpy, copy=False)
     given, width = len(rows), (nrows - 1).bit_length()
     places = 0 if values is None else given.bit_length()
     if 0 < nrows + ncols <= given <= _COUNTED:
