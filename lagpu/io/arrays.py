@@ -197,7 +197,7 @@ def from_pandas_edgelist(
         if name not in df:
             known = ", ".join(map(str, list(df)[:20]))
             raise errors.InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
-    return _graph([_plain(df[name]) for name in names], what, directed, dup_op, backend)
+    return _graph([_plain(df[name], name, what) for name in names], what, directed, dup_op, backend)
 
 
 def _columns(edges: Any, what: str) -> list[Any]:
@@ -217,9 +217,11 @@ def _columns(edges: Any, what: str) -> list[Any]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: Any, name: Any, what: str) -> Any:
     """Return a column of a table as an array of numbers, or as a list of anything."""
     kind = getattr(column, "dtype", None)
+    if getattr(column, "ndim", 1) != 1:
+        raise errors.InvalidValue(f"{what}: two columns are called {name!r}. Rename one of them.")
     if isinstance(kind, np.dtype) and kind.kind in "biuf":
         return np.asarray(column)
     return column.tolist() if hasattr(column, "tolist") else list(column)

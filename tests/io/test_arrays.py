@@ -17,6 +17,7 @@ from lagpu.errors import (
 from lagpu.io import (
     from_arrays,
     from_edgelist,
+    from_pandas_edgelist,
     from_scipy,
     from_scipy_sparse,
     to_scipy,
@@ -142,3 +143,10 @@ def test_types_that_widen_are_summed_afterwards(kind, value):
     ):
         assert A.get(0, 1) == 2 * value
     assert T.nnz == 2
+
+
+def test_two_columns_of_one_name_are_no_table():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([[1, 2, 3]], columns=["source", "source", "target"])
+    with pytest.raises(InvalidValue, match="two columns are called 'source'"):
+        from_pandas_edgelist(table, backend="cpu")
