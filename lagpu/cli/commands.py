@@ -366,9 +366,8 @@ def ranking(of: Vector | Matrix) -> list[list[Any]]:
     An entry of a matrix has its row and column in place of a vertex.
     """
     *ends, values = of.to_coo()
-    numbers = values.astype(float)
-    order = np.argsort(-numbers, kind="stable")
-    order = order[np.isfinite(numbers[order])][:TOP]
+    order = np.argsort(-values.astype(float), kind="stable")
+    order = order[np.isfinite(values[order])][:TOP]
     places = np.stack(ends, axis=1)[order] if len(ends) > 1 else ends[0][order]
     return [[*pair] for pair in zip(places.tolist(), values[order].tolist(), strict=True)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -64,16 +63,8 @@ def show(*parts: Any) -> None:
 
 
 def print_json(found: dict[str, Any]) -> None:
-    print(json.dumps(_in_json(found), allow_nan=False))
-
-
-def _in_json(x: Any) -> Any:
-    """Return a value with None for each number that JSON lacks, NaN and the infinite ones."""
-    if isinstance(x, dict):
-        return {name: _in_json(y) for name, y in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [_in_json(y) for y in x]
-    return None if isinstance(x, float) and not math.isfinite(x) else x
+    # JSON lacks NaN and infinite numbers, which Python reads all the same.
+    print(json.dumps(json.loads(json.dumps(found), parse_constant=lambda _: None)))
 
 
 def print_lines(lines: Mapping[str, str]) -> None:

@@ -205,8 +205,7 @@ class Command:
             of_edges = any(isinstance(pairs[0][0], list) for pairs in columns.values())
             table = FittingTable("vertices" if of_edges else "vertex", *names)
             for pairs in zip(*columns.values(), strict=True):
-                place = pairs[0][0]
-                place = " ".join(map(str, place)) if of_edges else str(place)
+                place = " ".join(map(str, pairs[0][0])) if of_edges else str(pairs[0][0])
                 table.add_row(place, *(_shown(number) for _, number in pairs))
             if table.row_count == TOP:
                 table.caption = f"the {TOP} largest"

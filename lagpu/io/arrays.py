@@ -42,8 +42,7 @@ def from_scipy(
             f"from_scipy: {type(S).__name__} is not a 2-D sparse array. "
             "Wrap it in scipy.sparse.coo_array."
         )
-    S = S.astype(lookup(S.dtype).numpy, copy=False)  # before duplicates are summed
-    columns, place = S.tocsc(), backends.get(backend)
+    columns, place = S.astype(lookup(S.dtype).numpy, copy=False).tocsc(), backends.get(backend)
     if columns is S and (not S.has_canonical_format or getattr(place.device, "xp", 0) is np):
         columns = S.copy()  # `compress` sorts in place, and sim keeps arrays
     return named(compress(columns).matrix(place), dtype, name)

@@ -20,10 +20,7 @@ NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 R = TypeVar("R")
 
 #: Ends of modules of NetworkX that call a function given as weight; to others it is a name.
-_OF_FUNCTIONS = (
-    "shortest_paths.weighted", "shortest_paths.generic", "betweenness", "betweenness_subset",
-    "closeness", "harmonic", "distance_measures",
-)  # fmt: skip
+_OF_FUNCTIONS = "weighted", "generic", "betweenness", "subset", "closeness", "harmonic", "measures"
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (

@@ -46,11 +46,6 @@ PLACED = constant("kPlaced")  # vertices of a list that have places
 Saved = list[tuple[VectorStore, Any]]  #: Vectors, and the values that they had before a search.
 
 
-def most_turns(times: int | None) -> int:
-    """Return a limit of iterations as kernels take it; no search has more levels than 32 bits."""
-    return int(NO_LIMIT) if times is None else min(times, int(NO_LIMIT))
-
-
 class Workspace:
     """Arrays for the fused searches of one matrix, by one or both forms; made once and kept."""
 
@@ -321,7 +316,7 @@ class GridSearch(KernelLoop):
             excluded, sources, source_values, f.number, source, num_sources, f_values, left_words,
             body.assigns_first + added, skips,
             blank if log is None or not log.is_new else blank | NEW_LOG,
-            most_turns(times), result, *outputs.values(),
+            min(times or NO_LIMIT, NO_LIMIT), result, *outputs.values(),
         ]  # fmt: skip
         late: list[VectorStore] = []
         if added:  # compiled now, as in `save_values`
