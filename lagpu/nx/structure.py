@@ -394,14 +394,7 @@ def diameter(G: Graph, usebounds: bool) -> int:
     return int(algorithms.diameter(G.matrix()))
 
 
-@answers(text=("e", "weight"))
-def center(G: Graph, usebounds: bool) -> list[Any]:
-    found = eccentricity(G)
-    least = min(found.values())
-    return [node for node, value in found.items() if value == least]
-
-
-by_text("periphery", "radius")
+by_text("center", "periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
