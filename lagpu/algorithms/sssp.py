@@ -456,8 +456,7 @@ def _step(A: Matrix, delta: Any) -> Any:
     if delta is None:
         longest = A.reduce("max").new().value or 1
         delta = _WIDTH * longest * A.nrows / max(A.nvals, A.nrows)
-        return delta if A.dtype.is_float else max(1, int(delta))
-    if not 0 < inputs.number(delta, "delta_stepping: delta") < math.inf:
+    elif not 0 < inputs.number(delta, "delta_stepping: delta") < math.inf:
         raise InvalidValue(
             f"delta_stepping: delta {delta} is not above 0 and finite. Give a positive step."
         )

@@ -361,15 +361,15 @@ class Job:
 
 
 def ranking(of: Vector | Matrix) -> list[list[Any]]:
-    """Return the largest values, largest first, as [vertex, value].
+    """Return the largest finite values, largest first, as [vertex, value].
 
     An entry of a matrix has its row and column in place of a vertex.
     """
     *ends, values = of.to_coo()
-    order = np.argsort(-values.astype(float), kind="stable")[:TOP]
+    order = np.argsort(-values.astype(float), kind="stable")
+    order = order[np.isfinite(values[order])][:TOP]
     places = np.stack(ends, axis=1)[order] if len(ends) > 1 else ends[0][order]
-    found = zip(places.tolist(), values[order].tolist(), strict=True)
-    return [[place, value] for place, value in found if np.isfinite(value)]
+    return [[*pair] for pair in zip(places.tolist(), values[order].tolist(), strict=True)]
 
 
 def add_job(

@@ -63,7 +63,8 @@ def show(*parts: Any) -> None:
 
 
 def print_json(found: dict[str, Any]) -> None:
-    print(json.dumps(found))
+    # JSON lacks NaN and infinite numbers, which Python reads all the same.
+    print(json.dumps(json.loads(json.dumps(found), parse_constant=lambda _: None)))
 
 
 def print_lines(lines: Mapping[str, str]) -> None:

@@ -197,14 +197,15 @@ class Command:
         lines["check"] = _VERDICTS[found["checked"]]
         rankings = {name: lines.pop(name) for name in [*lines] if _is_ranking(lines[name])}
         console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
-        if rankings:
-            names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
-            of_edges = any(isinstance(pairs[0][0], list) for pairs in rankings.values())
-            # With further numbers of the same vertices.
+        tables: dict[str, dict[str, Any]] = {}  # of numbers of the same vertices
+        for name, pairs in rankings.items():
+            tables.setdefault(str([place for place, _ in pairs]), {})[name] = pairs
+        for columns in tables.values():
+            names = [_HEADINGS.get(name, name.replace("_", " ")) for name in columns]
+            of_edges = any(isinstance(pairs[0][0], list) for pairs in columns.values())
             table = FittingTable("vertices" if of_edges else "vertex", *names)
-            for pairs in zip(*rankings.values(), strict=True):
-                place = pairs[0][0]
-                place = " ".join(map(str, place)) if of_edges else str(place)
+            for pairs in zip(*columns.values(), strict=True):
+                place = " ".join(map(str, pairs[0][0])) if of_edges else str(pairs[0][0])
                 table.add_row(place, *(_shown(number) for _, number in pairs))
             if table.row_count == TOP:
                 table.caption = f"the {TOP} largest"

@@ -42,7 +42,7 @@ def from_scipy(
             f"from_scipy: {type(S).__name__} is not a 2-D sparse array. "
             "Wrap it in scipy.sparse.coo_array."
         )
-    columns, place = S.tocsc(), backends.get(backend)
+    columns, place = S.astype(lookup(S.dtype).numpy, copy=False).tocsc(), backends.get(backend)
     if columns is S and (not S.has_canonical_format or getattr(place.device, "xp", 0) is np):
         columns = S.copy()  # `compress` sorts in place, and sim keeps arrays
     return named(compress(columns).matrix(place), dtype, name)
@@ -196,7 +196,7 @@ def from_pandas_edgelist(
         if name not in df:
             known = ", ".join(map(str, list(df)[:20]))
             raise errors.InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
-    return _graph([_plain(df[name]) for name in names], what, directed, dup_op, backend)
+    return _graph([_plain(df[name], name, what) for name in names], what, directed, dup_op, backend)
 
 
 def _columns(edges: Any, what: str) -> list[Any]:
@@ -216,9 +216,11 @@ def _columns(edges: Any, what: str) -> list[Any]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: Any, name: Any, what: str) -> Any:
     """Return a column of a table as an array of numbers, or as a list of anything."""
     kind = getattr(column, "dtype", None)
+    if getattr(column, "ndim", 1) != 1:
+        raise errors.InvalidValue(f"{what}: two columns are called {name!r}. Rename one of them.")
     if isinstance(kind, np.dtype) and kind.kind in "biuf":
         return np.asarray(column)
     return column.tolist() if hasattr(column, "tolist") else list(column)

@@ -110,13 +110,14 @@ def from_entries(
     rows: Array, cols: Array, values: Array | None, nrows: int, ncols: int,
     dup_op: BinaryOp | None = None, *, symmetric: bool = False,
 ) -> CSC:  # fmt: skip
-    """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
+    """Return the matrix of some entries; duplicates are summed in its type, or merged if all True.
 
     Entries come in any order; without values all are True. `dup_op` combines duplicates instead of
     summing them, in the order in which they are given. `symmetric` says that each entry is given
     with the same value across the diagonal too; the matrix knows that it is symmetric then, unless
     duplicates may be summed in another order there.
     """
+    values = None if values is None else values.astype(lookup(values.dtype).numpy, copy=False)
     given, width = len(rows), (nrows - 1).bit_length()
     places = 0 if values is None else given.bit_length()
     if 0 < nrows + ncols <= given <= _COUNTED:

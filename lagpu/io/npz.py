@@ -177,7 +177,7 @@ def _from_scipy(archive: Archive, budget: Budget) -> CSC:
     form, shape, data = archive.word("format"), archive.shape(), archive["data"]
     if form not in _INDICES:
         raise ValueError(f"its format is {form[:20]!r}")
-    dtypes.lookup(data.dtype)
+    data = data.astype(dtypes.lookup(data.dtype).numpy, copy=False)  # before it is summed
     need = archive.nbytes + bytes_for_entries(data.size, max(shape), values=True)
     budget.require(need, f"{shape[0]} x {shape[1]}", held=archive.nbytes)
     lists = [archive.indices(name) for name in _INDICES[form]]

@@ -298,7 +298,7 @@ def loop(
             "loop, until=s, and s << (change < 1e-6) in the body."
         )
     if times is not None:
-        times = integer(times, "loop: times", 0)
+        times = min(integer(times, "loop: times", 0), 2**64 - 1)  # kernels count in 64 bits
     queue.flush()
     ends = ops.new(_Until, (until_empty, until_unchanged, times, 0, until))
     frame, observer = sys._getframe(1), current_observer()

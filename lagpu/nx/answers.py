@@ -12,12 +12,15 @@ import networkx as nx
 from networkx.utils import backends as dispatch
 
 from lagpu import backends, errors
-from lagpu.nx.graph import WEIGHED, Graph, empty_like
+from lagpu.nx.graph import WEIGHED, Graph
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 
 R = TypeVar("R")
+
+#: Ends of modules of NetworkX that call a function given as weight; to others it is a name.
+_OF_FUNCTIONS = "weighted", "generic", "betweenness", "subset", "closeness", "harmonic", "measures"
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
@@ -124,17 +127,20 @@ def answers(
         every = inspect.signature(theirs).parameters.values()
         parameters = [x for x in every if "backend" not in x.name]
         fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
+        by_name = short or not theirs.orig_func.__module__.endswith(_OF_FUNCTIONS)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = rules.bind(args, kwargs)
+            for x in rules.graphs:
+                given[x].renew()
             graph: Any = given[rules.graphs[0]]
             if not len(graph) and len(rules.graphs) == 1:
                 # Its error changes with the version of NetworkX.
-                given[rules.graphs[0]] = empty_like(graph)
+                given[rules.graphs[0]] = graph.networkx
                 return theirs(**given, backend="networkx")
             try:
-                for x in () if short else ("weight", "distance"):
+                for x in () if by_name else ("weight", "distance"):
                     if callable(given.get(x)):
                         given[rules.graphs[0]] = graph.weighed(given[x])
                         given[x] = WEIGHED
@@ -245,6 +251,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
+    if any(isinstance(x, Iterator) for x in given.values()):
+        return f"{name} of NetworkX could not take an iterator again, if lagpu refused the call."
     if _is_node(G, given.get("nodes")):
         return f"{name} of NetworkX ends early with one node."
     if rules.short or any(given.get(x) is not None for x in _RESULTS):

@@ -44,17 +44,25 @@ class Graph:
         self._turned: Graph | None = None  # the reversed graph
         self.of_directed = False  # whether it is an undirected view of a directed graph
         self._alike: set[Any] = set()  # attributes that are then the same in both directions
+        self.behind: Any = None  # of a view: the graph that it shows, and its `_mark`
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the matrices, which belong to this process and its device."""
         return {**self.__dict__, "_matrices": {}}
+
+    def renew(self) -> None:
+        """Convert a view again if the graph behind it has changed, which NetworkX does not note."""
+        if self.behind is not None and _mark(self.behind[0]) is not self.behind[1]:
+            names = dict.fromkeys(self.stored.values, 1)
+            self.__dict__ = convert_from_nx(self.origin, edge_attrs=names).__dict__
 
     @functools.cached_property
     def networkx(self) -> Any:
         """The NetworkX graph; of one that is made of arrays, parallel edges have keys 0, 1, ..."""
         if self.origin is not None:
             return self.origin
-        G = empty_like(self)
+        kinds: Any = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+        G = kinds[2 * self._multigraph + self._directed]()
         G.add_nodes_from(self.names)
         rows, cols, *values = once(self, *self.stored.values.values())
         names, attributes = [*self.stored.values], zip(*(x.tolist() for x in values), strict=True)
@@ -287,13 +295,14 @@ def convert_from_nx(
     found = Graph(stored, directed=directed, multigraph=multigraph, origin=graph)
     while (base := getattr(graph, "_graph", None)) is not None:  # of a view
         found.of_directed, graph = found.of_directed or base.is_directed() > directed, base
+        found.behind = graph, _mark(graph)
     return found
 
 
-def empty_like(graph: Any) -> Any:
-    """Return an empty NetworkX graph of the same kind, directed or not, multigraph or not."""
-    kinds: Any = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
-    return kinds[2 * graph.is_multigraph() + graph.is_directed()]()
+def _mark(graph: Any) -> Any:
+    """Return an object that is the same until the graph changes."""
+    cache = getattr(graph, "__networkx_cache__", None)
+    return object() if cache is None else cache.setdefault("lagpu mark", [])
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:

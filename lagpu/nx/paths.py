@@ -37,7 +37,7 @@ def visited(
     """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
     # The parents of the sources, and levels of vertices that are not reached, are -1.
     levels, first = np.full(len(G), -1), len(sources)
-    most = None if limit in (None, math.inf) else max(0, math.ceil(limit))
+    most = None if limit in (None, math.inf) else math.ceil(limit) if limit > 0 else 0
     if not sources:
         return NONE, NONE, levels
     order, above = ordered(G.ordered(back=back), np.array(sources))
@@ -185,7 +185,7 @@ class _Reached:
             raise NotImplementedError("lagpu: an infinite distance")
         kept = ~np.isin(reached, starts)
         if cutoff is not None and cutoff != math.inf:
-            kept &= distances <= cutoff
+            kept &= ~(distances > cutoff)  # NaN is no limit
         reached, distances = reached[kept], distances[kept]
         order = np.argsort(distances, kind="stable")
         self._vertices = np.append(starts, reached[order])

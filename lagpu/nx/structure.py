@@ -385,7 +385,8 @@ def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     if not chosen:
         return {}
     found = algorithms.eccentricity(lengths_matrix(G, weight), chosen, weight=weight is not None)
-    return _of(G, found.to_dense(-1).tolist(), v)
+    nodes = v if v in G else [G.names[k] for k in chosen]  # `v` may be an iterator
+    return _of(G, found.to_dense(-1).tolist(), nodes)
 
 
 @answers(text=("e", "weight"))
@@ -393,14 +394,7 @@ def diameter(G: Graph, usebounds: bool) -> int:
     return int(algorithms.diameter(G.matrix()))
 
 
-@answers(text=("e", "weight"))
-def center(G: Graph, usebounds: bool) -> list[Any]:
-    found = eccentricity(G)
-    least = min(found.values())
-    return [node for node, value in found.items() if value == least]
-
-
-by_text("periphery", "radius")
+by_text("center", "periphery", "radius")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:

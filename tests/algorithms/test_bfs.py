@@ -16,7 +16,7 @@ from samples import picked, sampled
 from strategies import for_all
 
 import lagpu
-from lagpu import BOOL, INT32, INT64, Matrix
+from lagpu import BOOL, INT32, INT64, Matrix, algorithms, generators
 from lagpu.algorithms import bfs, bfs_levels, bfs_parents, count_shortest_paths
 from lagpu.algorithms.inputs import index_type
 from lagpu.check import check_levels, check_parents, check_paths
@@ -272,3 +272,13 @@ def test_the_loop_runs_on_python_graphblas_as_it_stands(function, result, dtype,
 def test_a_graph_without_vertices_has_no_source(backend, search):
     with pytest.raises(IndexOutOfBound, match=r"^source: the graph has no vertices\. Give a graph"):
         search(Matrix(BOOL, 0, 0, backend=backend), 0)
+
+
+@pytest.mark.parametrize("place", ["cpu", "sim", "grid:2:sim"])
+@pytest.mark.parametrize("k", [2**32 - 1, 2**32, 2**64, 10**30])
+def test_a_radius_may_be_any_integer(place, k):
+    A = generators.path(5, backend=place)
+    assert algorithms.neighborhood(A, 1, k).to_dense().tolist() == [1, 0, 1, 2, 3]
+    assert algorithms.k_hop(A, 1, k).nvals == 0
+    assert algorithms.k_hop_sizes(A, k).to_dense().tolist() == [4] * 5
+    assert algorithms.pagerank(A, max_iter=k).nvals == 5

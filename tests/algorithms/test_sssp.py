@@ -120,6 +120,14 @@ def test_whole_lengths_do_not_wrap(backend):
     assert bellman_ford(A.dup(FP64), 0).get(1) == 2.0**64
 
 
+@pytest.mark.parametrize("place", ["cpu", "sim", "grid:2:sim"])
+@pytest.mark.parametrize(("n", "length"), [(1, 2**62 - 1), (2, 2**61 - 1), (3, 2**60)])
+def test_no_step_is_longer_than_a_type_holds(place, n, length):
+    A = Matrix.from_coo([0, n - 1], [n - 1, 0], length, nrows=n, dup_op="min", backend=place)
+    for search in (bellman_ford, delta_stepping):
+        assert entries(search(A, 0)) == {n - 1: length} | {0: 0}
+
+
 @pytest.mark.parametrize("edge", [(0, 0), (1, 1)])
 def test_a_negative_self_loop_is_a_cycle(backend, edge):
     A = matrix(2, [(0, 1, 1), (*edge, -1)], backend, weights="whole")

@@ -189,3 +189,34 @@ def test_sections_of_docstrings():
     doc = algorithms.hits.__doc__.replace("\n    ", "\n")
     assert list(described(doc, "Returns")) == ["hubs", "authorities"]
     assert described(doc, "Nothing") == {}
+
+
+def test_numbers_in_a_row_are_of_one_vertex(run, tmp_path):
+    """The best hubs are not the best authorities, so each has a table."""
+    file = tmp_path / "g.txt"
+    file.write_text("0 1\n0 2\n1 2\n3 2\n")
+    ranked = found(run, "hits", file)
+    out = run("run", "hits", file, "-b", "cpu")[1]
+    rows = [line.replace("│", " ").split() for line in out.splitlines() if line.startswith("│")]
+    right = [[str(v), f"{x:.6g}"] for name in ("hubs", "authorities") for v, x in ranked[name]]
+    assert rows == right
+    code, out, err = run("run", "betweenness_estimate", "path:5", "--k", 2, "-b", "cpu")
+    assert (code, err) == (0, "")
+    assert "centrality" in out
+
+
+def test_json_has_null_for_a_number_that_it_lacks(run, tmp_path):
+    file = tmp_path / "g.txt"
+    file.write_text("\n".join(f"{v} {v + 1} {x}" for v, x in enumerate([1, *[1e308] * 14])))
+    ends = ["--source", 0, "--target", 9]
+    out = run("path", file, *ends, "--weight", "-b", "cpu", "--json")[1]
+    assert json.loads(out, parse_constant=pytest.fail)["length"] is None
+    out = run("bc", "path:5", "-k", 2, "-b", "cpu", "--json")[1]
+    assert None in dict(json.loads(out, parse_constant=pytest.fail)["standard_error"]).values()
+
+
+def test_a_ranking_begins_with_the_largest_finite_number(run, tmp_path):
+    file = tmp_path / "g.txt"
+    file.write_text("\n".join(f"{v} {v + 1} {x}" for v, x in enumerate([1, *[1e308] * 14])))
+    out = json.loads(run("sssp", file, "-s", 0, "-b", "cpu", "--json")[1])
+    assert out["farthest"] == [[2, 1e308], [1, 1.0], [0, 0.0]]

@@ -17,6 +17,7 @@ from lagpu.errors import (
 from lagpu.io import (
     from_arrays,
     from_edgelist,
+    from_pandas_edgelist,
     from_scipy,
     from_scipy_sparse,
     to_scipy,
@@ -128,3 +129,24 @@ def test_scipy_formats_out(form):
     assert (found != S).nnz == 0
     with pytest.raises(InvalidValue, match=r"no format 'bsr'\. Use csc, csr or coo"):
         to_scipy(from_scipy(S, backend="cpu"), format="bsr")
+
+
+@pytest.mark.parametrize(("kind", "value"), [(np.int8, 100), (np.uint8, 200), (np.int16, 30000)])
+def test_types_that_widen_are_summed_afterwards(kind, value):
+    twice = np.array([value, value], kind)
+    S = sp.coo_array((twice, ([0, 0], [1, 1])), shape=(2, 2))
+    T = sp.csr_array((twice, np.array([1, 1]), np.array([0, 2, 2])), shape=(2, 2))
+    for A in (
+        *(from_scipy(x, backend="cpu") for x in (S, T)),
+        from_edgelist([(0, 1), (0, 1)], twice, backend="cpu")[0],
+        from_edgelist([(0, 1, twice[0]), (1, 0, twice[1])], directed=False, backend="cpu")[0],
+    ):
+        assert A.get(0, 1) == 2 * value
+    assert T.nnz == 2
+
+
+def test_two_columns_of_one_name_are_no_table():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([[1, 2, 3]], columns=["source", "source", "target"])
+    with pytest.raises(InvalidValue, match="two columns are called 'source'"):
+        from_pandas_edgelist(table, backend="cpu")

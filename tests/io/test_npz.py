@@ -185,3 +185,12 @@ def test_a_vector_archive_is_checked_in_the_same_way(tmp_path):
     path = archive(tmp_path / "a.npz", indices=npy([0, 1]), values=header("{'descr': (((("))
     with pytest.raises(FileFormatError, match=r"has no arrays `indices` and `values`: ."):
         read_vector(path)
+
+
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_types_that_widen_are_summed_afterwards(tmp_path, form):
+    values, ones, ptr = np.array([100, 100], np.int8), np.array([1, 1]), np.array([0, 2, 2])
+    given = (values, (ones - 1, ones)) if form == "coo" else (values, ones, ptr)
+    S = getattr(sp, f"{form}_array")(given, shape=(2, 2))
+    sp.save_npz(tmp_path / "graph.npz", S)
+    assert read_cpu(tmp_path / "graph.npz").to_coo()[2].tolist() == [200]

@@ -179,3 +179,24 @@ def test_an_undirected_view_whose_edges_differ_by_direction_is_left_to_networkx(
     G.add_edge(1, 0, **({"key": 0} if G.is_multigraph() else {}), w=1)
     found = nx.closeness_centrality(view, distance="w", backend="lagpu")
     assert found == pytest.approx(nx.closeness_centrality(view, distance="w"))
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
+def test_a_view_is_converted_again_when_the_graph_behind_it_changes(door, kind):
+    """NetworkX keeps the converted view, since it empties the cache of the graph alone."""
+    G = nx.path_graph(6, kind)
+    views = G.subgraph(range(5)), nx.subgraph_view(G.subgraph(range(5)), filter_node=bool)
+    for change in (lambda: None, lambda: G.add_edge(1, 4, w=3), lambda: G.remove_node(3)):
+        change()
+        for view in (*views, G):
+            for weight in (None, "w"):
+                how = {"weight": weight}
+                found = nx.single_source_dijkstra_path_length(view, 1, **how, backend="lagpu")
+                assert found == nx.single_source_dijkstra_path_length(view, 1, **how)
+    view = views[0]
+    first = kept(view)[0].stored
+    assert nx.has_path(view, 1, 4, backend="lagpu")
+    assert kept(view)[0].stored is first
+    G.__networkx_cache__ = None
+    G.remove_edge(1, 4)
+    assert not nx.has_path(view, 1, 4, backend="lagpu")

@@ -11,6 +11,7 @@ from networkx_calls import (
     ANY_ORDER,
     IN_ORDER,
     NODE,
+    OTHERS,
     PATHS,
     filled,
     function_of,
@@ -230,3 +231,67 @@ def test_a_function_as_weight_is_called_once_for_each_edge(door):
         nx.diameter(G, weight=lambda u, v, data: None, backend="lagpu")
     with pytest.raises(NotImplementedError):
         nx.diameter(G, weight=lambda u, v, data: data["none"], backend="lagpu")
+
+
+def test_a_function_as_weight_is_a_name_where_it_is_one_for_networkx(door):
+    G = nx.Graph([(0, 1, {"w": 3}), (1, 2, {"w": 7}), (0, 2, {"w": 11}), (2, 3, {"w": 0.5})])
+    for name, rules in interface.DECLARED.items():
+        parameters = rules.signature.parameters
+        weight = next((x for x in ("weight", "distance") if x in parameters), None)
+        given = {
+            "source": 0,
+            "target": 3,
+            "sources": [0],
+            "targets": [3],
+            "S": [0],
+            "row_order": [0],
+        }
+        given |= {"communities": [{0, 1}, {2, 3}], "n": 0, "u": 0, "v": 3}
+        if weight is None or name in ("descendants_at_distance", *OTHERS):
+            continue
+        needed = {x: given[x] for x, p in parameters.items() if x in given and p.default is p.empty}
+        needed[weight] = lambda _u, _v, data: data.get("w", 5)
+        function = function_of(name)
+        right, found = (
+            outcome(lambda b=b, f=function, how=needed: f(G, **how, backend=b))
+            for b in ("networkx", "lagpu")
+        )
+        assert same(found, right, name in IN_ORDER), name
+
+
+def test_a_limit_that_is_no_number_is_as_in_networkx(door):
+    G = nx.path_graph(4)
+    for name in ("single_source_shortest_path_length", "single_source_dijkstra_path_length"):
+        for cutoff in (math.nan, -math.inf, "2"):
+            call = getattr(nx, name)
+            right, found = (
+                outcome(lambda b=b, f=call, x=cutoff: f(G, 1, cutoff=x, backend=b))
+                for b in ("networkx", "lagpu")
+            )
+            assert same(found, right, False), (name, cutoff)
+
+
+def test_nodes_may_be_an_iterator(door):
+    G = nx.path_graph(4)
+    for name in ("eccentricity", "triangles", "clustering", "square_clustering"):
+        call = getattr(nx, name)
+        assert call(G, iter([1, 2]), backend="lagpu") == call(G, [1, 2]), name
+
+
+@pytest.mark.parametrize("name", ["minimum_spanning_tree", "complement"])
+def test_a_graph_without_nodes_keeps_its_class_and_attributes(door, name):
+    class Roads(nx.Graph):
+        pass
+
+    found, right = (getattr(nx, name)(Roads(name="A2"), backend=b) for b in ("lagpu", "networkx"))
+    assert type(found) is type(right)
+    assert found.graph == right.graph
+
+
+def test_an_iterator_is_there_for_networkx_when_lagpu_refuses(door):
+    nx.config.backends.lagpu.least_edges = 0
+    G = nx.path_graph(4)
+    nx.set_edge_attributes(G, {(0, 1): math.nan, (1, 2): 1.0, (2, 3): 1.0}, "w")
+    with nx.config.backend_priority(algos=["lagpu"]):
+        assert nx.eccentricity(G, iter([2, 1]), weight="w") == {2: 1.0, 1: 2.0}
+        assert math.isnan(nx.community.modularity(G, iter([{0, 1}, {2, 3}]), weight="w"))

@@ -121,10 +121,11 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     if not (f.single and blank and wide) or (until.times is not None and until.times <= n):
         return None
     least, most = _extremes(A)
-    if not 0 <= least <= 2 * (f.single[1].item() + n * most) < dtype.largest:
+    farthest = f.single[1].item() + n * most
+    if not 0 <= least <= 2 * farthest < dtype.largest:
         return None
     step = max(least, STEP * float(most) * n / max(pieces.nvals(A), n))
-    step = step if dtype.is_float else max(1, int(step))
+    step = step if dtype.is_float else max(1, min(int(step), dtype.largest - farthest))
     copies = [alone(part.device, part.copy, dtype) for part in f.parts]
     waiting = pieces.handle(copies, dtype, f.shape)
     settled = pieces.empty(BOOL, f.shape)  # by the least number that waits and the least value

@@ -270,7 +270,7 @@ class PieceSpace:
             # No level would clear the bit of a source after `reach`, so a search from there covers
             # all vertices; so does one from several sources, which the host does not know.
             reach = self.reach if not nvals or 0 <= source < self.reach else excluded.size
-            given += reach, kept, words, search_grid.NO_LIMIT if times is None else times
+            given += reach, kept, words, min(times or search_grid.NO_LIMIT, search_grid.NO_LIMIT)
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])

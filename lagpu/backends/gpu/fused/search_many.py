@@ -285,8 +285,8 @@ class BitParallelSearch(ManySources):
             "sources": 0 if listed is None else len(listed), "listed": listed,
             "source_words": source_words, "v_words": excluded,
             "before": body.assigns_first + search_grid.NEW_LOG * (log is not None and log.is_new),
-            "times": search_grid.NO_LIMIT if times is None else times, "plane_count": self._planes,
-            "planes": planes, "f_words": f_words, "result": result,
+            "times": min(times or search_grid.NO_LIMIT, search_grid.NO_LIMIT), "planes": planes,
+            "plane_count": self._planes, "f_words": f_words, "result": result,
             "stop": device.stop[0] if self.stops else None,
         }  # fmt: skip
         records = 0 if log is None else log.capacity
