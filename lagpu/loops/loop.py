@@ -227,7 +227,8 @@ def _count_idle(body: Statements, empty: Vector | Matrix) -> int:
     for k, s in enumerate(body):
         desc = s.desc
         masked = desc.mask is empty.data and not desc.complement and not desc.replace
-        if not masked or s.out is empty.data:
+        may_raise = s.scalars or any(x.formula for x in s.counters)
+        if not masked or s.out is empty.data or may_raise:
             return k
     return len(body)
 
