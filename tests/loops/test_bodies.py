@@ -13,7 +13,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from pass_texts import written_kernels
 
 import lagpu
-from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, loop
+from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, binary, loop
 from lagpu.backends.cpu import csgraph
 from lagpu.errors import DomainMismatch, IndexOutOfBound, InvalidValue
 
@@ -107,6 +107,21 @@ def test_an_error_of_the_counter_comes_where_python_has_it(place):
             divides(x, 3)
         found.append(x.to_dense().tolist())
     assert found[0] == found[1] != [1.0] * 3
+
+
+def adds_bits(x, y, z):
+    for _ in loop(times=2):
+        y << x
+        x(z.S, accum=binary.bor) << z
+
+
+@pytest.mark.parametrize("outside", [contextlib.nullcontext, lagpu.eager, batches_at_once])
+def test_an_accumulator_of_other_types_is_refused_where_it_is_written(place, outside):
+    """The statements before it have run."""
+    x, y = (Vector.from_scalar(value, 3, FP64, backend=place) for value in (1.5, 0.0))
+    with outside(), pytest.raises(DomainMismatch, match="bor: it takes integers, not FP64"):
+        adds_bits(x, y, x.dup())
+    assert y.isequal(x)
 
 
 @pytest.mark.few_on_sim(3)
