@@ -223,8 +223,8 @@ def _backends(objects: Iterable[Any]) -> dict[int, Any]:
 
 def is_unbound(dotted: str, code: CodeType, local: dict[str, Any]) -> bool:
     """Whether a dotted name begins with a variable of a function that has no value."""
-    first = dotted.split(".")[0]
-    return first not in local and (first in code.co_varnames or first in code.co_cellvars)
+    first, own = dotted.split(".")[0], (code.co_varnames, code.co_cellvars, code.co_freevars)
+    return first not in local and any(first in names for names in own)
 
 
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:

@@ -280,7 +280,7 @@ def after(how, place, *given):
 
 
 def test_a_global_or_a_cell_that_changes_is_seen(place, opened, monkeypatch):
-    by_cell, change = known_loops.cell(2)
+    by_cell, change, _ = known_loops.cell(2)
     for k, number in enumerate((2, 2, 3, 3, 2.0, 3)):
         monkeypatch.setattr(known_loops, "number", number)
         change(number)
@@ -325,6 +325,17 @@ def test_a_variable_without_a_value_is_none_of_the_module(place, opened):
         after(known_loops.by_local, place, 5, True)
     assert after(known_loops.by_local, place, 5, False) == 5
     assert len(opened) == 2  # when it was recorded, and where its first line raised
+
+
+def test_a_cell_without_a_value_is_none_of_the_module(place, opened, monkeypatch):
+    by_cell, change, delete = known_loops.cell(5)
+    monkeypatch.setattr(known_loops, "n", 5, raising=False)
+    assert [after(by_cell, place) for _ in range(2)] == [5, 5]
+    delete()
+    with pytest.raises(NameError):
+        after(by_cell, place)
+    change(5)
+    assert after(by_cell, place) == 5
 
 
 def test_the_backend_is_that_of_the_objects(place, opened):

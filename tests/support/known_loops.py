@@ -66,7 +66,7 @@ def by_global(x):
 
 
 def cell(n):
-    """Return a loop that reads the cell of n, and what sets it."""
+    """Return a loop that reads the cell of n, what sets it, and what deletes it."""
 
     def by_cell(x):
         for _ in loop(times=1):
@@ -76,7 +76,11 @@ def cell(n):
         nonlocal n
         n = other
 
-    return by_cell, change
+    def delete():
+        nonlocal n
+        del n
+
+    return by_cell, change, delete
 
 
 def by_function(x):
