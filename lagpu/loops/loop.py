@@ -90,7 +90,7 @@ class KnownLoop:
         objects = [(name, x, _BASES.get(type(x))) for name, x in named if type(x) in _OBJECTS]
         bases = [x if base is None else base(x) for _, x, base in objects]
         self._likes = [
-            (name, type(x), base, of.dtype, x.shape)
+            (name, type(x), base, of.dtype, x.shape if x.ndim else x.name)  # errors have names
             for (name, x, base), of in zip(objects, bases, strict=True)
         ]
         self._shapes = [of.shape for of in bases]
@@ -103,13 +103,13 @@ class KnownLoop:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, base, dtype, shape in self._likes:
+        for name, kind, base, dtype, alike in self._likes:
             found: Any = local.get(name)
             if type(found) is not kind:
                 found = self._global(name, local, outer)
                 if type(found) is not kind:
                     return None
-            if found.shape != shape:
+            if alike != (found.name if kind is Scalar else found.shape):
                 return None
             found = found if base is None else base(found)
             if found.dtype is not dtype or (found.backend is not backend and kind is not Scalar):

@@ -512,6 +512,13 @@ def test_a_scalar_without_a_value_is_refused_each_time(place, opened):
     assert len(opened) == 1
 
 
+def test_an_error_names_the_scalar_of_this_call(place, opened):
+    for name in ("one", "other"):
+        x, s = Vector.from_scalar(1, 33, like=graph(place)), Scalar(INT64, name=name)
+        with pytest.raises(EmptyObject, match=f"the scalar {name} has no value"):
+            scaled(x, s, Scalar(INT64), 5)
+
+
 def test_numbers_that_differ_in_a_bit_or_a_type_are_others(place, opened):
     for k, number in enumerate((0.0, -0.0, -0.0, 0, float("nan"), float("nan"), 2.0, 2, 4 / 2)):
         x, s, t = Vector.from_scalar(1.0, 3, like=graph(place)), Scalar(FP64, 1.0), Scalar(FP64)
