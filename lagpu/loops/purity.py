@@ -237,15 +237,17 @@ def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     first, *rest = dotted.split(".")
     value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first, _UNKNOWN))
     for name in rest:
+        kind = type(value)
         if isinstance(value, (Table, Operators, Selectors)):
             return getattr(value, name) if name in value else _UNKNOWN
-        attributes = getattr(value, "__dict__", {})
-        if type(value) in (Vector, Matrix, Scalar, *VIEWS) and name in _FIXED:
+        if kind in (Vector, Matrix, Scalar, *VIEWS) and name in _FIXED:
             value = getattr(value, name, _UNKNOWN)
-        elif name not in attributes or hasattr(type(value), name):  # a property could run any code
+            continue
+        attributes = getattr(value, "__dict__", {})
+        computes = hasattr(kind, name) or isinstance(kind.__getattribute__, FunctionType)
+        if computes or name not in attributes:  # a property could run any code
             return _UNKNOWN
-        else:
-            value = attributes[name]
+        value = attributes[name]
     return value
 
 
