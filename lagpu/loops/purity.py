@@ -123,7 +123,10 @@ def _bound(body: LoopBody, local: Any, outer: dict[str, Any]) -> LoopBody:
     scalar = ""
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
-        why = _why_not(name, uses, found, local, outer, body.counter)
+        try:
+            why = _why_not(name, uses, found, local, outer, body.counter)
+        except RecursionError:
+            why = f"{name} may call itself"
         if not why and "written" in uses and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"

@@ -461,6 +461,22 @@ def test_an_object_of_an_authors_own_class_may_do_anything(place):
     assert place.last_loop == "eager: x is neither a lagpu object nor a number"
 
 
+least = 5
+more = lambda x: x + 1 if least > 2 else more(x)  # noqa: E731
+
+
+def by_more(x):
+    for _ in loop(times=3):
+        x << more(x)
+
+
+def test_a_function_that_may_call_itself(place):
+    x = Vector.from_scalar(1, 3, INT64, backend=place)
+    by_more(x)
+    assert x.get(1) == 4
+    assert place.last_loop == "eager: more may call itself"
+
+
 def test_threads_make_syntax_trees_one_at_a_time(monkeypatch):
     """Python 3.11 raises SystemError where two do so at the same time."""
     inside, most, parse = [], [], ast.parse
