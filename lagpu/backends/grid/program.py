@@ -375,7 +375,8 @@ class GridSweep(GridProgram):
     def why_not(self, k: int) -> str:
         """Return why a local piece has no sweep, or an empty string."""
         parts = {id(x): x.parts[k] for x in self._vectors}
-        found = self._body(k, [ops.moved(s, parts) for s in self.statements])
+        local = [ops.moved(s, parts) for s in self.statements]
+        found = alone(self._pieces.places[k].device, self._body, k, local)  # it may count entries
         return found.why if isinstance(found, Rejection) else ""
 
     def _body(self, k: int, local: ops.Statements) -> match.SweepBody | Rejection:
