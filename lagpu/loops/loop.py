@@ -84,6 +84,7 @@ class KnownLoop:
     """A loop of a function, and what its names must mean for its statements to be reused."""
 
     record: ops.Record | None = None
+    ndim = 0  # of what it writes beside scalars
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
@@ -146,6 +147,7 @@ class KnownLoop:
                 return False
         shapes = dict(zip(self._same or range(len(handles)), self._shapes, strict=True))
         self.record = ops.Record(statements, handles, [shapes[k] for k in range(len(handles))])
+        self.ndim = max(len(s.out.shape) for s in self.record.statements)
         return True
 
 
@@ -167,11 +169,16 @@ def _backend_known(frame: FrameType) -> Backend | None:
     return named.backend if type(named) in (Vector, Matrix) else None
 
 
-def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded."""
+def find_known(frame: FrameType, backend: Backend, ndim: int = 0) -> ops.RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if one like it was recorded.
+
+    It watches an object of `ndim` dimensions, or none.
+    """
     known = _known.get(_site(frame))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
+    if {ndim, known.ndim} == {1, 2}:  # no program has vectors and matrices
+        return None
     record, handles = known.record, known.handles(frame, backend)
     return None if record is None or handles is None else ops.RecordedBody(record, handles)
 
@@ -306,7 +313,7 @@ def loop(
     backend = _backend_known(frame) if watched is None else watched.backend
     recorded = body = None
     if backend is not None and observer is None:  # which sees the body
-        recorded = find_known(frame, backend)
+        recorded = find_known(frame, backend, 0 if watched is None else watched.ndim)
     if watched is None and recorded is None:
         body = read_body(frame)
         backend = backend_of(body, frame)

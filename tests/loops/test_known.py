@@ -256,6 +256,20 @@ def test_a_bound_holds_each_time(place, opened):
     assert len(opened) == 1
 
 
+@pytest.mark.parametrize("end", ["empty", "unchanged"])
+def test_a_loop_may_watch_an_object_of_the_other_kind(place, opened, end):
+    """A vector ends a loop over matrices that none has ended before, or the other way round."""
+    A = graph(place)
+    for x, watched in ((A.dup(INT64), A[0, :].new()), (A[0, :].new(INT64), A)):
+        found = []
+        for ends in ({}, {end: watched}, {end: watched}, {}):
+            y = x.dup()
+            known_loops.watching(y, **ends)
+            found.append(y.reduce_scalar("plus") if y.ndim == 2 else y.reduce("plus"))
+        once = 2 if end == "unchanged" else 4
+        assert [s.new().value // x.nvals for s in found] == [4, once, once, 4]
+
+
 def test_what_an_if_finds_identical_is_a_part_of_the_loop(place, opened):
     A, number = graph(place), 10**9
     first, second = A.T, A.T

@@ -46,6 +46,11 @@ def several(A, x, times):
         x << semiring.plus_times(x @ A)
 
 
+def watching(x, empty=None, unchanged=None):
+    for _ in loop(until_empty=empty, until_unchanged=unchanged, times=2):
+        x << x * 2
+
+
 def carry(A, found, frontier):
     for _ in loop(until_empty=frontier):
         found(frontier.S) << frontier
