@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
 from operator import attrgetter
@@ -50,6 +50,11 @@ class CounterName:
             self._namespace.pop(self._name, None)
         else:
             self._namespace[self._name] = last
+
+    def leave_at_error(self) -> None:
+        """Put the number of the iteration that an error has ended, if that was not the first."""
+        with suppress(Exception):  # the program has not run, or has ended no iteration
+            self.leave(int(self._last()) + 1)  # type: ignore[misc]
 
     def plan(self, backend: Backend, recorder: Recorder, turns: ops.Turns) -> ops.Planned:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
@@ -208,7 +213,9 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(backend: Backend, body: Statements, until: _Until) -> int:
+def replay(
+    backend: Backend, body: Statements, until: _Until, counted: CounterName | None = None
+) -> int:
     """Run the iterations of a recorded loop after those done, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
@@ -221,6 +228,8 @@ def replay(backend: Backend, body: Statements, until: _Until) -> int:
         _run(backend, first, done)
         if empty is not None and not empty.nvals:
             return done
+        if counted is not None:
+            counted.leave(done)
         before = None if unchanged is None else unchanged.dup()
         _run(backend, others, done)
         done += 1
@@ -523,6 +532,9 @@ def _record_and_run(
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
             raise
+        finally:
+            if counted is not None:
+                counted.leave(until.done)
         recorder.close()
         if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
@@ -546,9 +558,7 @@ def _run_record(
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, until)
-    if counted is not None:
-        counted.leave(done - 1)
+    replay(backend, statements, until, counted)
     return True
 
 
@@ -577,6 +587,8 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | No
         return True
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
+        if counted is not None:
+            counted.leave_at_error()
         raise
 
 
