@@ -330,7 +330,10 @@ def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rej
     order, level = steps.order, steps.level
     place = place[order]
     before, number = before[place], number[place]
-    shares = steps.solved((before + 1) / number, transpose=False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = steps.solved((before + 1) / number, transpose=False)
+    if not (np.isfinite(shares).all() and np.isfinite(number).all()):
+        return ops.Rejection("not all numbers are finite")
     sums = shares - steps.matrix @ shares
     last, first = level == 1, (level == 0) & (np.diff(steps.matrix.indptr) > 1)
     new = [

@@ -451,6 +451,20 @@ def test_other_sweeps_run_by_statements():
             assert [*map(entries, found)] == [*map(entries, program())]
 
 
+@pytest.mark.parametrize("number", [0.0, float("inf")])
+def test_sweeps_of_numbers_that_are_not_finite_run_by_statements(number):
+    A = graph("directed")
+    levels, paths = counted_along(A, [1, 33])
+    paths(paths.select("valuege", 2).new().S) << number
+    found = swept_along(A, levels, paths)
+    assert PLACE.last_loop.startswith("eager")
+    with lagpu.eager():
+        expected = swept_along(A, levels, paths)
+    for x, y in zip(found, expected, strict=True):
+        assert entries(x)[0] == entries(y)[0]
+        np.testing.assert_array_equal(x.to_coo()[1], y.to_coo()[1])
+
+
 def test_a_matrix_that_changed_is_read_anew():
     A = graph("directed")
     algorithms.bfs_levels(A, 0)
