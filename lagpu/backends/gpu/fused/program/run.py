@@ -93,9 +93,29 @@ def why_not_generated(statements: ops.Statements) -> str:
     return why or emit.why_no_scalars(statements) or emit.why_no_counters(statements)
 
 
+def _operators(s: Statement) -> list[Any]:
+    operation, accum = s.operation, s.desc.accum
+    found: list[Any] = [] if accum is None else [accum]
+    if isinstance(operation, emit.PRODUCTS):
+        semiring = operation.product.semiring
+        return [*found, semiring.monoid.op, semiring.multiply]
+    if isinstance(operation, ops.Reduce):
+        return [*found, operation.monoid.op]
+    op = getattr(operation.function if isinstance(operation, ops.Apply) else operation, "op", None)
+    return found if op is None else [*found, op]
+
+
+def why_no_text(s: Statement) -> str:
+    """Return why a statement raises where it runs, or an empty string."""
+    given = any(op.of_numbers and not op.body for op in _operators(s))
+    return "an operator is a Python function, which only cpu runs" if given else ""
+
+
 def why_no_line(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
+    if why := why_no_text(s):
+        return why
     if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
         may = operation.indices is None or has_one_index(s)
         return "" if may else f"{method(s)} has several indices, or a mask"
@@ -419,7 +439,7 @@ def why_not_anywhere(s: Statement) -> str:
         op = s.operation.function.op if isinstance(s.operation, ops.Apply) else s.operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
             return f"{method(s)} reads row or column indices"
-    return ""
+    return why_no_text(s)
 
 
 def _bytes_of_rows(A: CscMatrix, product: ops.Product) -> int:
