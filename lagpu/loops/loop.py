@@ -37,24 +37,19 @@ class CounterName:
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
         self._name, self._namespace = name, namespace
-        self._last: Callable[[], int] | None = None
+        self.last: Callable[[], int] | None = None
 
     def leave(self, last: int | None = None) -> None:
         """Put the last value into the namespace: `last`, or what the loop has counted.
 
         A counter ``_``, which nothing reads, is not counted, and is no name after the loop.
         """
-        if last is None and self._last is not None:
-            last = int(self._last())
+        if last is None and self.last is not None:
+            last = int(self.last())
         if last is None:
             self._namespace.pop(self._name, None)
         else:
             self._namespace[self._name] = last
-
-    def leave_at_error(self) -> None:
-        """Put the number of the iteration that an error has ended, if that was not the first."""
-        with suppress(Exception):  # the program has not run, or has ended no iteration
-            self.leave(int(self._last()) + 1)  # type: ignore[misc]
 
     def plan(self, backend: Backend, recorder: Recorder, turns: ops.Turns) -> ops.Planned:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
@@ -63,10 +58,10 @@ class CounterName:
         if isinstance(loop, ops.Rejection) or self._name == "_":
             return loop
         if hasattr(loop, "count"):
-            self._last = loop.count()
+            self.last = loop.count()
             return loop
         last = ops.ScalarValue(INT64)
-        self._last = last.get
+        self.last = last.get
         number = ops.Constant(ops.CounterRef(INT64))
         count = Statement(last, ops.Descriptor(), number, INT64)
         return backend.plan_loop([*statements, count], turns)
@@ -175,15 +170,10 @@ def _backend_known(frame: FrameType) -> Backend | None:
 
 
 def find_known(frame: FrameType, backend: Backend, ndim: int = 0) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded.
-
-    It watches an object of `ndim` dimensions, or none.
-    """
+    """Return the recorded body of a loop like that of `frame`, which watches `ndim` dimensions."""
     known = _known.get(_site(frame))
-    if known is None or sys.gettrace() is not None:
-        return None  # a debugger must see the body
-    if {ndim, known.ndim} == {1, 2}:  # no program has vectors and matrices
-        return None
+    if known is None or sys.gettrace() is not None or {ndim, known.ndim} == {1, 2}:
+        return None  # a debugger must see the body, and no program has vectors and matrices
     record, handles = known.record, known.handles(frame, backend)
     return None if record is None or handles is None else ops.RecordedBody(record, handles)
 
@@ -213,9 +203,7 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(
-    backend: Backend, body: Statements, until: _Until, counted: CounterName | None = None
-) -> int:
+def replay(backend: Backend, body: Statements, until: _Until, counted: Any = None) -> int:
     """Run the iterations of a recorded loop after those done, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
@@ -244,7 +232,7 @@ def _count_idle(body: Statements, empty: Vector | Matrix) -> int:
         desc = s.desc
         masked = desc.mask is empty.data and not desc.complement and not desc.replace
         may_raise = s.scalars or any(x.formula for x in s.counters)
-        if not masked or s.out is empty.data or may_raise:
+        if may_raise or not masked or s.out is empty.data:
             return k
     return len(body)
 
@@ -587,8 +575,8 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | No
         return True
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
-        if counted is not None:
-            counted.leave_at_error()
+        with suppress(Exception):  # that of the first iteration is there
+            counted.leave(int(counted.last()) + 1)  # type: ignore[union-attr, misc]
         raise
 
 

@@ -93,21 +93,15 @@ def why_not_generated(statements: ops.Statements) -> str:
     return why or emit.why_no_scalars(statements) or emit.why_no_counters(statements)
 
 
-def _operators(s: Statement) -> list[Any]:
-    operation, accum = s.operation, s.desc.accum
-    found: list[Any] = [] if accum is None else [accum]
-    if isinstance(operation, emit.PRODUCTS):
-        semiring = operation.product.semiring
-        return [*found, semiring.monoid.op, semiring.multiply]
-    if isinstance(operation, ops.Reduce):
-        return [*found, operation.monoid.op]
-    op = getattr(operation.function if isinstance(operation, ops.Apply) else operation, "op", None)
-    return found if op is None else [*found, op]
-
-
 def why_no_text(s: Statement) -> str:
     """Return why a statement raises where it runs, or an empty string."""
-    given = any(op.of_numbers and not op.body for op in _operators(s))
+    x: Any = s.operation
+    semiring = getattr(getattr(x, "product", None), "semiring", None)
+    op = getattr(getattr(x, "function", x), "op", None)
+    named = [s.desc.accum, getattr(x, "monoid", None), op]
+    named += [] if semiring is None else [semiring.monoid, semiring.multiply]
+    each = (getattr(y, "op", y) for y in named if y is not None)  # of a monoid
+    given = any(y.of_numbers and not y.body for y in each)
     return "an operator is a Python function, which only cpu runs" if given else ""
 
 
