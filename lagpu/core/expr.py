@@ -431,6 +431,8 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
     backend = call.backend
     if call.shape and backend is not out.backend:
         raise mixed_backends(call.method, (out, *call.inputs))
+    if desc.accum is not None:
+        desc.accum.types(out.dtype, call.dtype)  # raises unless it takes these
     s = new(Statement, (out.data, desc, call.operation, call.dtype))
     recorder = observer = None
     if recording.get() is not None or observed.get() is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
 from operator import attrgetter
@@ -37,15 +37,15 @@ class CounterName:
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
         self._name, self._namespace = name, namespace
-        self._last: Callable[[], int] | None = None
+        self.last: Callable[[], int] | None = None
 
     def leave(self, last: int | None = None) -> None:
         """Put the last value into the namespace: `last`, or what the loop has counted.
 
         A counter ``_``, which nothing reads, is not counted, and is no name after the loop.
         """
-        if last is None and self._last is not None:
-            last = int(self._last())
+        if last is None and self.last is not None:
+            last = int(self.last())
         if last is None:
             self._namespace.pop(self._name, None)
         else:
@@ -58,10 +58,10 @@ class CounterName:
         if isinstance(loop, ops.Rejection) or self._name == "_":
             return loop
         if hasattr(loop, "count"):
-            self._last = loop.count()
+            self.last = loop.count()
             return loop
         last = ops.ScalarValue(INT64)
-        self._last = last.get
+        self.last = last.get
         number = ops.Constant(ops.CounterRef(INT64))
         count = Statement(last, ops.Descriptor(), number, INT64)
         return backend.plan_loop([*statements, count], turns)
@@ -84,13 +84,14 @@ class KnownLoop:
     """A loop of a function, and what its names must mean for its statements to be reused."""
 
     record: ops.Record | None = None
+    ndim = 0  # of what it writes beside scalars
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # keeps its id from being reused
         objects = [(name, x, _BASES.get(type(x))) for name, x in named if type(x) in _OBJECTS]
         bases = [x if base is None else base(x) for _, x, base in objects]
         self._likes = [
-            (name, type(x), base, of.dtype, x.shape)
+            (name, type(x), base, of.dtype, x.shape if x.ndim else x.name)  # errors have names
             for (name, x, base), of in zip(objects, bases, strict=True)
         ]
         self._shapes = [of.shape for of in bases]
@@ -103,13 +104,13 @@ class KnownLoop:
         """Return the handles that the names have now; None if one means something else."""
         local, outer = frame.f_locals, frame.f_globals
         handles = []
-        for name, kind, base, dtype, shape in self._likes:
+        for name, kind, base, dtype, alike in self._likes:
             found: Any = local.get(name)
             if type(found) is not kind:
                 found = self._global(name, local, outer)
                 if type(found) is not kind:
                     return None
-            if found.shape != shape:
+            if alike != (found.name if kind is Scalar else found.shape):
                 return None
             found = found if base is None else base(found)
             if found.dtype is not dtype or (found.backend is not backend and kind is not Scalar):
@@ -146,6 +147,7 @@ class KnownLoop:
                 return False
         shapes = dict(zip(self._same or range(len(handles)), self._shapes, strict=True))
         self.record = ops.Record(statements, handles, [shapes[k] for k in range(len(handles))])
+        self.ndim = max(len(s.out.shape) for s in self.record.statements)
         return True
 
 
@@ -167,11 +169,11 @@ def _backend_known(frame: FrameType) -> Backend | None:
     return named.backend if type(named) in (Vector, Matrix) else None
 
 
-def find_known(frame: FrameType, backend: Backend) -> ops.RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if one like it was recorded."""
+def find_known(frame: FrameType, backend: Backend, ndim: int = 0) -> ops.RecordedBody | None:
+    """Return the recorded body of a loop like that of `frame`, which watches `ndim` dimensions."""
     known = _known.get(_site(frame))
-    if known is None or sys.gettrace() is not None:
-        return None  # a debugger must see the body
+    if known is None or sys.gettrace() is not None or {ndim, known.ndim} == {1, 2}:
+        return None  # a debugger must see the body, and no program has vectors and matrices
     record, handles = known.record, known.handles(frame, backend)
     return None if record is None or handles is None else ops.RecordedBody(record, handles)
 
@@ -201,7 +203,7 @@ def keep_known(
 
 # ---- Run a recorded body again and again: its statements wait for each other, or run by
 # themselves.
-def replay(backend: Backend, body: Statements, until: _Until) -> int:
+def replay(backend: Backend, body: Statements, until: _Until, counted: Any = None) -> int:
     """Run the iterations of a recorded loop after those done, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
@@ -214,6 +216,8 @@ def replay(backend: Backend, body: Statements, until: _Until) -> int:
         _run(backend, first, done)
         if empty is not None and not empty.nvals:
             return done
+        if counted is not None:
+            counted.leave(done)
         before = None if unchanged is None else unchanged.dup()
         _run(backend, others, done)
         done += 1
@@ -227,7 +231,8 @@ def _count_idle(body: Statements, empty: Vector | Matrix) -> int:
     for k, s in enumerate(body):
         desc = s.desc
         masked = desc.mask is empty.data and not desc.complement and not desc.replace
-        if not masked or s.out is empty.data:
+        may_raise = s.scalars or any(x.formula for x in s.counters)
+        if may_raise or not masked or s.out is empty.data:
             return k
     return len(body)
 
@@ -305,7 +310,7 @@ def loop(
     backend = _backend_known(frame) if watched is None else watched.backend
     recorded = body = None
     if backend is not None and observer is None:  # which sees the body
-        recorded = find_known(frame, backend)
+        recorded = find_known(frame, backend, 0 if watched is None else watched.ndim)
     if watched is None and recorded is None:
         body = read_body(frame)
         backend = backend_of(body, frame)
@@ -515,6 +520,9 @@ def _record_and_run(
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
             raise
+        finally:
+            if counted is not None:
+                counted.leave(until.done)
         recorder.close()
         if len(recorder.statements) == body.statements and not recorder.parts:
             learn(recorder.statements)
@@ -538,9 +546,7 @@ def _run_record(
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, until)
-    if counted is not None:
-        counted.leave(done - 1)
+    replay(backend, statements, until, counted)
     return True
 
 
@@ -569,6 +575,8 @@ def run_recorded(recorder: Recorder, turns: ops.Turns, counted: CounterName | No
         return True
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
+        with suppress(Exception):  # that of the first iteration is there
+            counted.leave(int(counted.last()) + 1)  # type: ignore[union-attr, misc]
         raise
 
 

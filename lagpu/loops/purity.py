@@ -123,7 +123,10 @@ def _bound(body: LoopBody, local: Any, outer: dict[str, Any]) -> LoopBody:
     scalar = ""
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
-        why = _why_not(name, uses, found, local, outer, body.counter)
+        try:
+            why = _why_not(name, uses, found, local, outer, body.counter)
+        except RecursionError:
+            why = f"{name} may call itself"
         if not why and "written" in uses and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
@@ -223,8 +226,8 @@ def _backends(objects: Iterable[Any]) -> dict[int, Any]:
 
 def is_unbound(dotted: str, code: CodeType, local: dict[str, Any]) -> bool:
     """Whether a dotted name begins with a variable of a function that has no value."""
-    first = dotted.split(".")[0]
-    return first not in local and (first in code.co_varnames or first in code.co_cellvars)
+    first, own = dotted.split(".")[0], (code.co_varnames, code.co_cellvars, code.co_freevars)
+    return first not in local and any(first in names for names in own)
 
 
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
@@ -237,15 +240,17 @@ def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     first, *rest = dotted.split(".")
     value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first, _UNKNOWN))
     for name in rest:
+        kind = type(value)
         if isinstance(value, (Table, Operators, Selectors)):
             return getattr(value, name) if name in value else _UNKNOWN
-        attributes = getattr(value, "__dict__", {})
-        if type(value) in (Vector, Matrix, Scalar, *VIEWS) and name in _FIXED:
+        if kind in (Vector, Matrix, Scalar, *VIEWS) and name in _FIXED:
             value = getattr(value, name, _UNKNOWN)
-        elif name not in attributes or hasattr(type(value), name):  # a property could run any code
+            continue
+        attributes = getattr(value, "__dict__", {})
+        computes = hasattr(kind, name) or isinstance(kind.__getattribute__, FunctionType)
+        if computes or name not in attributes:  # a property could run any code
             return _UNKNOWN
-        else:
-            value = attributes[name]
+        value = attributes[name]
     return value
 
 

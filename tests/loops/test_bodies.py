@@ -13,9 +13,9 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from pass_texts import written_kernels
 
 import lagpu
-from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, loop
+from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, binary, loop, unary
 from lagpu.backends.cpu import csgraph
-from lagpu.errors import DomainMismatch, IndexOutOfBound, InvalidValue
+from lagpu.errors import DomainMismatch, IndexOutOfBound, InvalidValue, NotSupported
 
 
 def graph(place, n=40):
@@ -107,6 +107,43 @@ def test_an_error_of_the_counter_comes_where_python_has_it(place):
             divides(x, 3)
         found.append(x.to_dense().tolist())
     assert found[0] == found[1] != [1.0] * 3
+
+
+def adds_bits(x, y, z):
+    for _ in loop(times=2):
+        y << x
+        x(z.S, accum=binary.bor) << z
+
+
+@pytest.mark.parametrize("outside", [contextlib.nullcontext, lagpu.eager, batches_at_once])
+def test_an_accumulator_of_other_types_is_refused_where_it_is_written(place, outside):
+    """The statements before it have run."""
+    x, y = (Vector.from_scalar(value, 3, FP64, backend=place) for value in (1.5, 0.0))
+    with outside(), pytest.raises(DomainMismatch, match="bor: it takes integers, not FP64"):
+        adds_bits(x, y, x.dup())
+    assert y.isequal(x)
+
+
+def maps(x, y, op):
+    for _ in loop(times=2):
+        y << x
+        x << x.apply(op)
+
+
+def adds(x, y, op):
+    for _ in loop(times=2):
+        y << x
+        x(accum=op) << y
+
+
+@pytest.mark.parametrize(("body", "table"), [(maps, unary), (adds, binary)])
+@pytest.mark.parametrize("kind", [Vector, Matrix])
+def test_a_function_without_text_is_refused_where_it_is_used(place, body, table, kind):
+    op = table.register_anonymous({maps: lambda x: x + 1, adds: lambda x, y: x + y}[body])
+    x, y = (kind.from_scalar(value, *[4] * kind.ndim, FP64, backend=place) for value in (1.5, 0.0))
+    with pytest.raises(NotSupported, match="is a Python function"):
+        body(x, y, op)
+    assert y.isequal(x)
 
 
 @pytest.mark.few_on_sim(3)

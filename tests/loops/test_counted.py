@@ -119,6 +119,25 @@ def test_a_loop_outside_a_function(tmp_path, backend, name):
     assert repr(found["depth"]) == repr(expected["depth"])
 
 
+ERRORS = {
+    "of the body": ("x << x[n]", 0),
+    "of the counter": ("x << x + 1 / (2 - depth)", 2),
+    "of a scalar": ("x << x * total; total << frontier.reduce('plus'); frontier << none", 2),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_leaves_the_number_of_its_iteration(tmp_path, backend, name, monkeypatch):
+    body, iteration = ERRORS[name]
+    text = (
+        "none = frontier.dup(clear=True)\ntry:\n    for depth in loop(times=4):\n"
+        f"        {body}\nexcept (ArithmeticError, LookupError, ValueError):\n    pass\n"
+    )
+    monkeypatch.setitem(LOOPS, name, text)
+    found = run(tmp_path, name, backend.name)
+    assert (type(found["depth"]), found["depth"]) == (int, iteration)
+
+
 def test_a_search_that_runs_eagerly_counts_its_levels(tmp_path, backend):
     with lagpu.eager():
         found = run(tmp_path, "a search", backend.name)

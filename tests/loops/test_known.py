@@ -256,6 +256,20 @@ def test_a_bound_holds_each_time(place, opened):
     assert len(opened) == 1
 
 
+@pytest.mark.parametrize("end", ["empty", "unchanged"])
+def test_a_loop_may_watch_an_object_of_the_other_kind(place, opened, end):
+    """A vector ends a loop over matrices that none has ended before, or the other way round."""
+    A = graph(place)
+    for x, watched in ((A.dup(INT64), A[0, :].new()), (A[0, :].new(INT64), A)):
+        found = []
+        for ends in ({}, {end: watched}, {end: watched}, {}):
+            y = x.dup()
+            known_loops.watching(y, **ends)
+            found.append(y.reduce_scalar("plus") if y.ndim == 2 else y.reduce("plus"))
+        once = 2 if end == "unchanged" else 4
+        assert [s.new().value // x.nvals for s in found] == [4, once, once, 4]
+
+
 def test_what_an_if_finds_identical_is_a_part_of_the_loop(place, opened):
     A, number = graph(place), 10**9
     first, second = A.T, A.T
@@ -280,7 +294,7 @@ def after(how, place, *given):
 
 
 def test_a_global_or_a_cell_that_changes_is_seen(place, opened, monkeypatch):
-    by_cell, change = known_loops.cell(2)
+    by_cell, change, _ = known_loops.cell(2)
     for k, number in enumerate((2, 2, 3, 3, 2.0, 3)):
         monkeypatch.setattr(known_loops, "number", number)
         change(number)
@@ -325,6 +339,17 @@ def test_a_variable_without_a_value_is_none_of_the_module(place, opened):
         after(known_loops.by_local, place, 5, True)
     assert after(known_loops.by_local, place, 5, False) == 5
     assert len(opened) == 2  # when it was recorded, and where its first line raised
+
+
+def test_a_cell_without_a_value_is_none_of_the_module(place, opened, monkeypatch):
+    by_cell, change, delete = known_loops.cell(5)
+    monkeypatch.setattr(known_loops, "n", 5, raising=False)
+    assert [after(by_cell, place) for _ in range(2)] == [5, 5]
+    delete()
+    with pytest.raises(NameError):
+        after(by_cell, place)
+    change(5)
+    assert after(by_cell, place) == 5
 
 
 def test_the_backend_is_that_of_the_objects(place, opened):
@@ -499,6 +524,13 @@ def test_a_scalar_without_a_value_is_refused_each_time(place, opened):
             scaled(x, s, t, 5)
             assert (x.to_dict()[7], t.value) == (value**2, 5 * value)
     assert len(opened) == 1
+
+
+def test_an_error_names_the_scalar_of_this_call(place, opened):
+    for name in ("one", "other"):
+        x, s = Vector.from_scalar(1, 33, like=graph(place)), Scalar(INT64, name=name)
+        with pytest.raises(EmptyObject, match=f"the scalar {name} has no value"):
+            scaled(x, s, Scalar(INT64), 5)
 
 
 def test_numbers_that_differ_in_a_bit_or_a_type_are_others(place, opened):

@@ -397,6 +397,26 @@ def test_a_property_that_hides_an_attribute_runs_each_time(place):
     assert place.last_loop == "eager: held.x is neither a lagpu object nor a number"
 
 
+class Changing:
+    """Each look at an attribute finds the other one of two vectors."""
+
+    def __init__(self, *both):
+        object.__setattr__(self, "both", list(both))
+        self.x = both[0]
+
+    def __getattribute__(self, name):
+        both = object.__getattribute__(self, "both")
+        both.reverse()
+        return both[0] if name == "x" else object.__getattribute__(self, name)
+
+
+def test_an_attribute_that_an_author_computes_is_read_each_time(place):
+    both = [Vector(INT64, 3, backend=place) for _ in range(2)]
+    of_a_property(Changing(*both), Vector.from_coo([1], True, size=3, backend=place))
+    assert [x.nvals for x in both] == [1, 1]
+    assert place.last_loop == "eager: held.x is neither a lagpu object nor a number"
+
+
 def under_a_property(held, one):
     for _ in loop(times=3):
         if held.flips:
@@ -439,6 +459,22 @@ def test_an_object_of_an_authors_own_class_may_do_anything(place):
     written_by_a_class(x, one)
     assert Counting.calls == 3
     assert place.last_loop == "eager: x is neither a lagpu object nor a number"
+
+
+least = 5
+more = lambda x: x + 1 if least > 2 else more(x)  # noqa: E731
+
+
+def by_more(x):
+    for _ in loop(times=3):
+        x << more(x)
+
+
+def test_a_function_that_may_call_itself(place):
+    x = Vector.from_scalar(1, 3, INT64, backend=place)
+    by_more(x)
+    assert x.get(1) == 4
+    assert place.last_loop == "eager: more may call itself"
 
 
 def test_threads_make_syntax_trees_one_at_a_time(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from faults import Interrupts
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, loop, semiring
+from lagpu import BOOL, FP64, INT32, INT64, UINT32, Matrix, Scalar, Vector, binary, loop, semiring
 from lagpu.core import expr
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.generators import kronecker, path
@@ -137,6 +137,39 @@ def test_what_stands_first_is_not_done_behind_the_end(backend, body):
             body(A, x, frontier)
         results.append(x)
     assert results[0].isequal(results[1])
+
+
+def left_below_3(x, frontier, s):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S) << 3 - depth
+        frontier << frontier.select("valuegt", depth)
+
+
+def shared_out(x, frontier, s):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S) << 1 / (4 - depth)
+        frontier << frontier.select("valuegt", depth)
+
+
+def most_before(x, frontier, s):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S) << s
+        frontier << frontier.select("valuegt", depth)
+        s << frontier.reduce("max")
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype"), [(left_below_3, UINT32), (shared_out, FP64), (most_before, INT64)]
+)
+def test_a_number_of_the_iteration_after_the_last_raises_nothing(backend, body, dtype):
+    results = []
+    for place in (backend, "cpu"):
+        frontier, s = Vector.from_dense([3, 1, 3], backend=place), Scalar(INT64, 5)
+        x = Vector(dtype, 3, like=frontier)
+        with lagpu.eager():
+            body(x, frontier, s)
+        results.append((x.to_dict(), frontier.nvals))
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("eager", [True, False])

@@ -46,6 +46,11 @@ def several(A, x, times):
         x << semiring.plus_times(x @ A)
 
 
+def watching(x, empty=None, unchanged=None):
+    for _ in loop(until_empty=empty, until_unchanged=unchanged, times=2):
+        x << x * 2
+
+
 def carry(A, found, frontier):
     for _ in loop(until_empty=frontier):
         found(frontier.S) << frontier
@@ -66,7 +71,7 @@ def by_global(x):
 
 
 def cell(n):
-    """Return a loop that reads the cell of n, and what sets it."""
+    """Return a loop that reads the cell of n, what sets it, and what deletes it."""
 
     def by_cell(x):
         for _ in loop(times=1):
@@ -76,7 +81,11 @@ def cell(n):
         nonlocal n
         n = other
 
-    return by_cell, change
+    def delete():
+        nonlocal n
+        del n
+
+    return by_cell, change, delete
 
 
 def by_function(x):

@@ -162,7 +162,10 @@ def _search(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection
     if graph is None:
         return ops.Rejection("csgraph does not take so large a matrix")
     starts, given = _entries(found.frontier)
-    order, parents = ordered(graph, starts, _entries(found.excluded)[0])
+    excluded, _ = _entries(found.excluded)
+    if not found.assigns_first and not np.isin(starts, excluded).all():
+        return ops.Rejection("the search may come back to where it begins")
+    order, parents = ordered(graph, starts, excluded)
     first = len(starts)
     ends = level_ends(order, parents, first)
     level = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
@@ -327,7 +330,10 @@ def _dependencies(body: ops.Statements, turns: ops.Sweep) -> WholeLoop | ops.Rej
     order, level = steps.order, steps.level
     place = place[order]
     before, number = before[place], number[place]
-    shares = steps.solved((before + 1) / number, transpose=False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = steps.solved((before + 1) / number, transpose=False)
+    if not (np.isfinite(shares).all() and np.isfinite(number).all()):
+        return ops.Rejection("not all numbers are finite")
     sums = shares - steps.matrix @ shares
     last, first = level == 1, (level == 0) & (np.diff(steps.matrix.indptr) > 1)
     new = [

@@ -121,6 +121,24 @@ def test_searches(program, kind, at):
     as_statements(lambda: program(A, at), "breadth_first_order")
 
 
+def back_to_the_first(A, at):
+    levels, frontier = start(A, at=at)
+    for depth in loop(until_empty=frontier):
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        levels(frontier.S) << depth
+    return levels, frontier
+
+
+@pytest.mark.parametrize("at", [[12], [12, 13, 60]])
+def test_a_search_that_may_find_where_it_begins(at):
+    A = graph("undirected")
+    for _ in range(2):  # once it is known as one of many levels
+        found = back_to_the_first(A, at)
+        with lagpu.eager():
+            for x, y in zip(found, back_to_the_first(A, at), strict=True):
+                assert entries(x) == entries(y)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_vertices_of_the_mask_are_not_entered_and_keep_their_values(kind):
     A = graph(kind)
@@ -431,6 +449,20 @@ def test_other_sweeps_run_by_statements():
         assert PLACE.last_loop == BY_ITSELF
         with lagpu.eager():
             assert [*map(entries, found)] == [*map(entries, program())]
+
+
+@pytest.mark.parametrize("number", [0.0, float("inf")])
+def test_sweeps_of_numbers_that_are_not_finite_run_by_statements(number):
+    A = graph("directed")
+    levels, paths = counted_along(A, [1, 33])
+    paths(paths.select("valuege", 2).new().S) << number
+    found = swept_along(A, levels, paths)
+    assert PLACE.last_loop.startswith("eager")
+    with lagpu.eager():
+        expected = swept_along(A, levels, paths)
+    for x, y in zip(found, expected, strict=True):
+        assert entries(x)[0] == entries(y)[0]
+        np.testing.assert_array_equal(x.to_coo()[1], y.to_coo()[1])
 
 
 def test_a_matrix_that_changed_is_read_anew():

@@ -1,6 +1,7 @@
 """A sweep over a vector of a grid is one kernel on each device, each for its own vertices."""
 
 import dataclasses
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from pieces_of_search import gpu_grid, sim_grid, sims
 from sweeps import brandes, by_the_pulled, graph, heights, many
 
 import lagpu
-from lagpu import FP64, INT32, INT64, Vector, algorithms, backends, binary, semiring, sweep
+from lagpu import FP64, INT32, INT64, Vector, algorithms, backends, binary, loop, semiring, sweep
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.storage.bitmap import VectorLevels
 from lagpu.backends.grid import program
@@ -77,6 +78,30 @@ def test_a_sweep_leaves_what_statements_leave(grid, body, dtype):
             deep = (levels.reduce("max").new().value or 0) > 0
             by_slots = body is positions and ("-" in grid or n % 32)
             assert not deep or by_slots or ran.startswith(ONE_KERNEL), ran
+
+
+def written_back(A, levels, paths, delta, share, pulled):
+    for here, above in sweep(levels):
+        share(here.S, replace=True) << delta
+        delta(above.S, replace=True) << semiring.plus_first(share @ A.T)
+
+
+def counted_by_no_one(delta, paths):
+    for _ in loop(times=1):
+        delta(delta.S) << paths
+
+
+def test_entries_are_counted_on_the_device_of_a_piece():
+    """The product's output is read before it; where it has no entries a sweep would do."""
+    place = backends.get("grid:2:sim")
+    A, levels = graph(60, place, 1, symmetric=True), gaps(60, place)
+    found = [vectors(60, INT64, A.backend) for _ in range(2)]
+    for how, (paths, delta, *others) in zip((nullcontext, lagpu.eager), found, strict=True):
+        with how():
+            counted_by_no_one(delta, paths)
+            written_back(A, levels, paths, delta, *others)
+    for x, y in zip(*found, strict=True):
+        assert x.isequal(y)
 
 
 def gaps(n, place):

@@ -221,25 +221,9 @@ def _is_scalar(x: Any) -> bool:
     return type(x) is ops.ScalarValue
 
 
-def _operators(s: Statement) -> list[Any]:
-    operation, accum = s.operation, s.desc.accum
-    found: list[Any] = [] if accum is None else [accum]
-    if isinstance(operation, emit.PRODUCTS):
-        semiring = operation.product.semiring
-        return [*found, semiring.monoid.op, semiring.multiply]
-    if isinstance(operation, ops.Reduce):
-        return [*found, operation.monoid.op]
-    op = getattr(operation.function if isinstance(operation, ops.Apply) else operation, "op", None)
-    return found if op is None else [*found, op]
-
-
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
-    if why_no_line(s):
-        return False
-    if any(op.of_numbers and not op.body for op in _operators(s)):
-        return False  # it raises: only cpu runs Python functions
-    return not (s.scalars and emit.why_no_scalars((s,)))
+    return not (why_no_line(s) or (s.scalars and emit.why_no_scalars((s,))))
 
 
 class _Known:

@@ -93,9 +93,23 @@ def why_not_generated(statements: ops.Statements) -> str:
     return why or emit.why_no_scalars(statements) or emit.why_no_counters(statements)
 
 
+def why_no_text(s: Statement) -> str:
+    """Return why a statement raises where it runs, or an empty string."""
+    x: Any = s.operation
+    semiring = getattr(getattr(x, "product", None), "semiring", None)
+    op = getattr(getattr(x, "function", x), "op", None)
+    named = [s.desc.accum, getattr(x, "monoid", None), op]
+    named += [] if semiring is None else [semiring.monoid, semiring.multiply]
+    each = (getattr(y, "op", y) for y in named if y is not None)  # of a monoid
+    given = any(y.of_numbers and not y.body for y in each)
+    return "an operator is a Python function, which only cpu runs" if given else ""
+
+
 def why_no_line(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
+    if why := why_no_text(s):
+        return why
     if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
         may = operation.indices is None or has_one_index(s)
         return "" if may else f"{method(s)} has several indices, or a mask"
@@ -419,7 +433,7 @@ def why_not_anywhere(s: Statement) -> str:
         op = s.operation.function.op if isinstance(s.operation, ops.Apply) else s.operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
             return f"{method(s)} reads row or column indices"
-    return ""
+    return why_no_text(s)
 
 
 def _bytes_of_rows(A: CscMatrix, product: ops.Product) -> int:
