@@ -220,7 +220,7 @@ def _float_sums(proof: Proof, level: Array, count: Array) -> tuple[Array, Callab
         total = _sums(proof, level, count.astype(np.float64)).astype(count.dtype)
         limits = np.finfo(count.dtype)
         # k positive summands lose at most k roundings; below 2**precision there are none.
-        summands = proof.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+        summands = _sums(proof, level, np.ones(proof.n, np.int64))
         slack = (summands + 1) * float(limits.eps) * total
         inexact = np.isfinite(total) & (total >= 2.0 ** (limits.nmant + 1))
         good = (count == total) | (inexact & (np.abs(count - total) <= slack))
