@@ -364,6 +364,8 @@ def _prove_distances(
 ) -> tuple[CheckReport, Array, Array]:
     """Return the report, the distances, and which vertices have one, or raise."""
     distance, present = proof.dense(distances, "distances")
+    if distance.dtype.kind != "f" and np.abs(distance.astype(float)).max(initial=0) >= 2**53:
+        distance = distance.astype(object)  # no sum wraps, and of UINT64 none is a float
     for s in sources[~present[sources] | (distance[sources] != 0)]:
         proof.fail(0, f"distance[{s}] is {distance[s] if present[s] else 'none'}, not 0")
     edges = proof.edges

@@ -137,6 +137,20 @@ def test_distances_of_fractions_and_of_short_integers():
     check_distances(path(np.array([100, 100], np.int8)), 0, pair({0: 0, 1: 100, 2: 200}))
 
 
+def test_distances_of_64_bits_neither_wrap_nor_round():
+    path = sp.csc_array((np.array([2**63 - 1, 3]), ([0, 1], [1, 2])), shape=(3, 3))
+    for wrong in (-(2**63) + 2, 2**63 - 1):
+        with pytest.raises(CheckFailed, match="no path from 0 is that long"):
+            check_distances(path, 0, pair({0: 0, 1: 2**63 - 1, 2: wrong}))
+    for last in (2**60 + 1, 2**60 + 2):
+        path.data[:] = 2**60, last - 2**60
+        found = np.array([0, 2**60, last], np.uint64)
+        check_distances(path, 0, (np.arange(3), found))
+        found[2] ^= np.uint64(3)
+        with pytest.raises(CheckFailed):
+            check_distances(path, 0, (np.arange(3), found))
+
+
 def test_messages_name_the_place_and_the_fault():
     path = sp.csc_array((np.ones(2), ([0, 1], [1, 2])), shape=(3, 3))
     for check, wrong, message in (
