@@ -496,7 +496,8 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
         )
         return proof.refuse(2, lower, lambda v: "its distance still decreases after n rounds")[2:]
     proof.require(0, len({*cycle}) == len(cycle), f"{cycle} has a vertex twice")
-    length = math.fsum(_lengths_along(proof, [*cycle, *cycle[:1]], 0))
+    lengths = _lengths_along(proof, [*cycle, *cycle[:1]], 0)
+    length = (sum if all(type(x) is int for x in lengths) else math.fsum)(lengths)
     return proof.require(1, length < 0, f"{cycle} has length {length:g}")[:2]
 
 

@@ -21,6 +21,7 @@ from lagpu.check import (
     check_katz,
     check_largest_component,
     check_levels_joint,
+    check_negative_cycle,
     check_odd_cycle,
     check_route,
     check_topological_levels,
@@ -149,6 +150,17 @@ def test_distances_of_64_bits_neither_wrap_nor_round():
         found[2] ^= np.uint64(3)
         with pytest.raises(CheckFailed):
             check_distances(path, 0, (np.arange(3), found))
+
+
+def test_lengths_of_a_cycle_are_not_rounded():
+    for last, message in ((-1, "length 0"), (-2, None)):
+        lengths = np.array([2**53 + 1, -(2**53), last])
+        cycle = sp.csc_array((lengths, ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
+        if message is None:
+            check_negative_cycle(cycle, [0, 1, 2])
+            continue
+        with pytest.raises(CheckFailed, match=message):
+            check_negative_cycle(cycle, [0, 1, 2])
 
 
 def test_messages_name_the_place_and_the_fault():
