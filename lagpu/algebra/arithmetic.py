@@ -484,11 +484,13 @@ class BinaryTable(OperatorTable[BinaryOp]):
         _CDIV.format(x="y", y="x"), domain=arithmetic, flips_to="cdiv",
     )  # fmt: skip
     floordiv = _binary(
-        "floordiv", lambda x, y: x // y, "x / y, rounded down; 0 where an integer is divided by 0",
+        "floordiv", lambda x, y: x if x < y == -1 and x // y == 0 else x // y,  # Numba: MIN // -1
+        "x / y, rounded down; 0 where an integer is divided by 0",
         _FLOORDIV.format(x="x", y="y"), domain=arithmetic, of_numbers=True, flips_to="rfloordiv",
     )  # fmt: skip
     rfloordiv = _binary(
-        "rfloordiv", lambda x, y: y // x, "y / x, rounded down; 0 where an integer is divided by 0",
+        "rfloordiv", lambda x, y: y if y < x == -1 and y // x == 0 else y // x,
+        "y / x, rounded down; 0 where an integer is divided by 0",
         _FLOORDIV.format(x="y", y="x"), domain=arithmetic, of_numbers=True, flips_to="floordiv",
     )  # fmt: skip
     mod = _binary(

@@ -483,7 +483,7 @@ class Proof:
         def own(part: Slice) -> tuple[Array, ...]:
             begin, end = both_ends(part)
             values = np.ones(len(begin), int) if part.values is None else part.values
-            return begin, end, values if values.dtype.kind == "f" else values.astype(np.int64)
+            return begin, end, values.astype(float if values.dtype.kind == "f" else np.int64)
 
         begin, end, values = map(np.concatenate, zip(*self.edges.gather(own), strict=True))
         return sp.csr_array((values, (begin, end)), shape=(self.n, self.n))

@@ -220,7 +220,7 @@ def _float_sums(proof: Proof, level: Array, count: Array) -> tuple[Array, Callab
         total = _sums(proof, level, count.astype(np.float64)).astype(count.dtype)
         limits = np.finfo(count.dtype)
         # k positive summands lose at most k roundings; below 2**precision there are none.
-        summands = proof.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+        summands = _sums(proof, level, np.ones(proof.n, np.int64))
         slack = (summands + 1) * float(limits.eps) * total
         inexact = np.isfinite(total) & (total >= 2.0 ** (limits.nmant + 1))
         good = (count == total) | (inexact & (np.abs(count - total) <= slack))
@@ -364,6 +364,8 @@ def _prove_distances(
 ) -> tuple[CheckReport, Array, Array]:
     """Return the report, the distances, and which vertices have one, or raise."""
     distance, present = proof.dense(distances, "distances")
+    if distance.dtype.kind != "f" and np.abs(distance.astype(float)).max(initial=0) >= 2**53:
+        distance = distance.astype(object)  # no sum wraps, and of UINT64 none is a float
     for s in sources[~present[sources] | (distance[sources] != 0)]:
         proof.fail(0, f"distance[{s}] is {distance[s] if present[s] else 'none'}, not 0")
     edges = proof.edges
@@ -494,7 +496,8 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
         )
         return proof.refuse(2, lower, lambda v: "its distance still decreases after n rounds")[2:]
     proof.require(0, len({*cycle}) == len(cycle), f"{cycle} has a vertex twice")
-    length = math.fsum(_lengths_along(proof, [*cycle, *cycle[:1]], 0))
+    lengths = _lengths_along(proof, [*cycle, *cycle[:1]], 0)
+    length = (sum if all(type(x) is int for x in lengths) else math.fsum)(lengths)
     return proof.require(1, length < 0, f"{cycle} has length {length:g}")[:2]
 
 

@@ -346,13 +346,12 @@ def integer_array(array: Any, what: str) -> Any:
             raise errors.DimensionMismatch(f"{what}: indices are not 1-D.") from None
     if array.ndim != 1:
         raise errors.DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
-    if array.dtype.kind not in "iu":
-        if len(array):
-            raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
-        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu" and len(array):
+        raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
     if array.dtype == np.uint64:  # with INT64 and UINT64, NumPy computes in floats
         array = array.clip(max=2**63 - 1).astype(np.int64)
-    return array
+    known = array.dtype in (np.int32, np.int64, np.uint32)  # to kernels
+    return array if known else array.astype(np.int64)
 
 
 def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) -> Array | None:

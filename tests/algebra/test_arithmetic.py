@@ -206,6 +206,16 @@ def test_monoids_of_bits_reduce(backend, m):
     assert Vector("INT32", 3, backend=backend).reduce(m).new().value is None
 
 
+@pytest.mark.parametrize("dtype", [INT32, INT64], ids=str)
+def test_the_least_number_divided_by_minus_one_wraps(backend, dtype):
+    """As rule 10 of the page on types says of every overflow."""
+    least = int(np.iinfo(dtype.numpy).min)
+    u = Vector.from_coo([0, 1], [least, 7], dtype, size=2, backend=backend)
+    v = Vector.from_coo([0, 1], [-1, -1], dtype, size=2, backend=backend)
+    for quotient in (binary.floordiv(u & v), binary.rfloordiv(v & u), u // -1):
+        assert quotient.new().to_dict() == {0: least, 1: -7}
+
+
 def test_operators_with_text_run_in_statements(backend):
     """As products, accumulators, maps and sums, of which each has kernels of its own."""
     A = Matrix.from_coo(

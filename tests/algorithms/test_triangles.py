@@ -250,6 +250,11 @@ def check_everything(A, directed):
         check_triangle_centrality(A, triangle_centrality(A))
 
 
+def test_shares_of_fp32_weights_have_the_precision_of_fp64(backend):
+    edges = both_ways([(0, 1, 1), (1, 2, 3), (0, 2, 7)])
+    check_everything(matrix(3, edges, backend, weights="whole").dup("FP32"), directed=False)
+
+
 @for_all(cpu=60, compiled=3)
 def test_random_graphs_of_weights(backend, draw):
     """Weights of both directions differ unless the graph is undirected."""

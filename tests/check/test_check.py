@@ -216,15 +216,21 @@ def test_path_counts_with_wrong_levels():
         check_paths(A, 0, pair(PATHS), changed(LEVELS, v4=2))
 
 
-def ladder(rungs, width):
-    """Return a chain in which the number of paths is multiplied by `width` at every rung."""
+def ladder(rungs, width, leaves=0):
+    """Return a chain in which the number of paths is multiplied by `width` at every rung.
+
+    Its last vertex has leaves, and edges back from them.
+    """
     edges, count, first = [], [1], 0
     for _ in range(rungs):
         edges += [(first, first + 1 + k) for k in range(width)]
         edges += [(first + 1 + k, first + width + 1) for k in range(width)]
         count += [count[first]] * width + [count[first] * width]
         first += width + 1
-    return matrix(first + 1, edges), count
+    for leaf in range(first + 1, first + 1 + leaves):
+        edges += [(first, leaf), (leaf, first)]
+        count.append(count[first])
+    return matrix(len(count), edges), count
 
 
 def test_counts_beyond_64_bits_are_not_wrapped():
@@ -265,6 +271,15 @@ def test_counts_in_floating_point():
     check_paths(graph, 0, (np.arange(len(count)), single))
     single[-1] = 1
     with pytest.raises(CheckFailed, match=r"1\.0 paths, but the sum is inf"):
+        check_paths(graph, 0, (np.arange(len(count)), single))
+
+
+def test_edges_from_deeper_levels_allow_no_rounding():
+    graph, count = ladder(30, 2, leaves=1000)
+    single = np.array(count, np.float32)
+    check_paths(graph, 0, (np.arange(len(count)), single))
+    single[-1001:] *= np.float32(1.0001)
+    with pytest.raises(CheckFailed, match="but the sum is"):
         check_paths(graph, 0, (np.arange(len(count)), single))
 
 

@@ -21,6 +21,7 @@ from lagpu.check import (
     check_katz,
     check_largest_component,
     check_levels_joint,
+    check_negative_cycle,
     check_odd_cycle,
     check_route,
     check_topological_levels,
@@ -135,6 +136,31 @@ def test_distances_of_fractions_and_of_short_integers():
     path = lambda x: sp.csc_array((x, ([0, 1], [1, 2])), shape=(3, 3))  # noqa: E731
     check_distances(path(np.array([0.5, 0.25])), 0, pair({0: 0.0, 1: 0.5, 2: 0.75}))
     check_distances(path(np.array([100, 100], np.int8)), 0, pair({0: 0, 1: 100, 2: 200}))
+
+
+def test_distances_of_64_bits_neither_wrap_nor_round():
+    path = sp.csc_array((np.array([2**63 - 1, 3]), ([0, 1], [1, 2])), shape=(3, 3))
+    for wrong in (-(2**63) + 2, 2**63 - 1):
+        with pytest.raises(CheckFailed, match="no path from 0 is that long"):
+            check_distances(path, 0, pair({0: 0, 1: 2**63 - 1, 2: wrong}))
+    for last in (2**60 + 1, 2**60 + 2):
+        path.data[:] = 2**60, last - 2**60
+        found = np.array([0, 2**60, last], np.uint64)
+        check_distances(path, 0, (np.arange(3), found))
+        found[2] ^= np.uint64(3)
+        with pytest.raises(CheckFailed):
+            check_distances(path, 0, (np.arange(3), found))
+
+
+def test_lengths_of_a_cycle_are_not_rounded():
+    for last, message in ((-1, "length 0"), (-2, None)):
+        lengths = np.array([2**53 + 1, -(2**53), last])
+        cycle = sp.csc_array((lengths, ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
+        if message is None:
+            check_negative_cycle(cycle, [0, 1, 2])
+            continue
+        with pytest.raises(CheckFailed, match=message):
+            check_negative_cycle(cycle, [0, 1, 2])
 
 
 def test_messages_name_the_place_and_the_fault():

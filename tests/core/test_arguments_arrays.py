@@ -86,6 +86,17 @@ def test_places_by_dlpack(backend):
     assert [x.tolist() for x in A.to_coo()] == [[0, 2], [0, 2], [3, 3]]
 
 
+@pytest.mark.each_value
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "uint32", ">i4", ">u8"])
+def test_places_of_any_integer_type(backend, kind):
+    where, ptr = np.array([1, 0], kind), np.array([0, 1, 2], kind)
+    triplets = Matrix.from_coo(where, where, [3, 4], backend=backend)
+    for A in (triplets, Matrix.from_csc(ptr, where[::-1], [4, 3], backend=backend)):
+        assert [x.tolist() for x in A.to_coo()] == [[0, 1], [0, 1], [4, 3]]
+    assert A[where, where].new().to_coo()[2].tolist() == [3, 4]
+    assert Vector.from_coo(where, [3, 4], backend=backend)[where].new().to_dict() == {0: 3, 1: 4}
+
+
 class WithGradient(Exporter):
     def __dlpack__(self, **options):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
