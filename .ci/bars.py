@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ENFORCED = True
 #: What is measured, its limit, and the unit.
 BARS = {
-    "lines of lagpu/": (60_450, ""),
+    "lines of lagpu/": (60_490, ""),
     "lines of code": (40_950, ""),
     "files": (290, ""),
     "imports of code": (9.0, " %"),
