@@ -145,6 +145,7 @@ def test_types_that_widen_are_summed_afterwards(kind, value):
     assert T.nnz == 2
 
 
+@pytest.mark.extra
 def test_two_columns_of_one_name_are_no_table():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame([[1, 2, 3]], columns=["source", "source", "target"])
