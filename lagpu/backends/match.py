@@ -310,13 +310,15 @@ class SweepBody(NamedTuple):
 
     def on(self, statements: ops.Statements) -> SweepBody:
         """Return it of the same statements on other handles."""
-        place, outs = len(self.before), [s.out for s in self.before]
-        replaced = [
-            s.out for s, x in zip(statements, outs, strict=False) if holds(self.replaced, x)
-        ]
-        before, product, after = statements[:place], statements[place], statements[place + 1 :]
-        multiply = cast(ops.Multiply, product.operation)
-        return SweepBody(statements, before, product, multiply, after, distinct(replaced))
+        places = {id(s.out): k for k, s in enumerate(self.before)}
+        replaced = [statements[places[id(x)]].out for x in self.replaced]
+        return _of_sweep(statements, len(self.before), replaced)
+
+
+def _of_sweep(statements: ops.Statements, place: int, replaced: list[ops.Handle]) -> SweepBody:
+    before, product, after = statements[:place], statements[place], statements[place + 1 :]
+    multiply = cast(ops.Multiply, product.operation)
+    return SweepBody(statements, before, product, multiply, after, replaced)
 
 
 _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
@@ -331,7 +333,7 @@ def match_sweep(
     if len(places) != 1:
         return ops.Rejection(f"{len(places)} products in the body; a sweep has one")
     place = places[0]
-    before, product, after = statements[:place], statements[place], statements[place + 1 :]
+    before, after = statements[:place], statements[place + 1 :]
     for s in (*before, *after):
         if not isinstance(s.operation, _OF_SWEEPS):
             return ops.Rejection(f"{method(s)} is not among the operations of a fused sweep")
@@ -342,8 +344,7 @@ def match_sweep(
     replaced = _replaced_at_here(before, here)
     if isinstance(replaced, ops.Rejection):
         return replaced
-    assert isinstance(product.operation, ops.Multiply)
-    body = SweepBody(statements, before, product, product.operation, after, replaced)
+    body = _of_sweep(statements, place, replaced)
     why = _why_no_product(body, above, nvals) or _why_not_after(body, above)
     return ops.Rejection(why) if why else body
 

@@ -264,13 +264,13 @@ class PieceSpace:
             alike = kind.sums and not more and x in made and x.dtype is f.dtype
             kept = x.values if alike else frontier.spare_values(f.dtype)
         new_log = search_grid.NEW_LOG if log is not None and log.is_new else 0
-        result = peers.results[self._k] if log is None else log.words
+        result, most = peers.results[self._k] if log is None else log.words, search_grid.NO_LIMIT
         given = [f.number, source, nvals, blank | new_log, result, left_out, sources, values]
         if kind.system is None:
             # No level would clear the bit of a source after `reach`, so a search from there covers
             # all vertices; so does one from several sources, which the host does not know.
             reach = self.reach if not nvals or 0 <= source < self.reach else excluded.size
-            given += reach, kept, words, min(times or search_grid.NO_LIMIT, search_grid.NO_LIMIT)
+            given += reach, kept, words, most if times is None else min(times, most)
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])

@@ -316,7 +316,7 @@ class GridSearch(KernelLoop):
             excluded, sources, source_values, f.number, source, num_sources, f_values, left_words,
             body.assigns_first + added, skips,
             blank if log is None or not log.is_new else blank | NEW_LOG,
-            min(times or NO_LIMIT, NO_LIMIT), result, *outputs.values(),
+            NO_LIMIT if times is None else min(times, NO_LIMIT), result, *outputs.values(),
         ]  # fmt: skip
         late: list[VectorStore] = []
         if added:  # compiled now, as in `save_values`

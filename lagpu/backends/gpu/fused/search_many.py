@@ -280,13 +280,13 @@ class BitParallelSearch(ManySources):
         device.require(4 * self._planes * words, self.name, "Take fewer rows at a time.")
         planes = device.xp.empty(self._planes * words, np.uint32)
         f_words = device.xp.empty(words, np.uint32) if self.stops else None
-        result = space.result if log is None else log.words
+        result, most = space.result if log is None else log.words, search_grid.NO_LIMIT
         given = {
             "sources": 0 if listed is None else len(listed), "listed": listed,
             "source_words": source_words, "v_words": excluded,
             "before": body.assigns_first + search_grid.NEW_LOG * (log is not None and log.is_new),
-            "times": min(times or search_grid.NO_LIMIT, search_grid.NO_LIMIT), "planes": planes,
-            "plane_count": self._planes, "f_words": f_words, "result": result,
+            "times": most if times is None else min(times, most), "plane_count": self._planes,
+            "planes": planes, "f_words": f_words, "result": result,
             "stop": device.stop[0] if self.stops else None,
         }  # fmt: skip
         records = 0 if log is None else log.capacity

@@ -30,8 +30,8 @@ Array = Any
 class FusedSweep(KernelLoop, emit.Writer):
     """A sweep that one kernel runs: a function of a vertex, within a frame.
 
-    Masks and operands are vectors. `blank` ones have entries in the last iteration alone, as has x,
-    the operand of the product; `kept` ones keep their entries; `read` are only read.
+    Operands are vectors; of masks only the identity counts. `blank` vectors have entries in the
+    last iteration alone, as has x, the product's operand; `kept` keep theirs; `read` are only read.
     """
 
     at = "i, j"
