@@ -133,6 +133,7 @@ class Clock:
         self.backend, self._repeats, self._enough_ms = backend, repeats, enough_ms
         self._devices = [] if backend is None else devices_of(backend)
         self._wall_ms = 0.0  # of the last run: as long as Python may take to launch the next
+        self._together: Any = False  # whether that was one kernel of all devices
 
     @property
     def has_device(self) -> bool:
@@ -188,12 +189,12 @@ class Clock:
         for device in self._devices:
             with device.lock, device.entered():
                 device.hold(int(min(max(self._wall_ms, 1), 10) * 2e6))  # cycles, 1 to 10 ms
-        of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
-        with Span(self._devices, together=of_pieces) as span:
+        before = self._together  # if not, no launch is to take longer, as one that ends a timer
+        with Span(self._devices, before) as span:
             result = search()
             flush()
-        loop = "" if self.backend is None else self.backend.last_loop
-        return span.together_ms if loop.startswith(_TOGETHER) else span.elapsed_ms, result
+        self._together = self.backend and self.backend.last_loop.startswith(_TOGETHER)
+        return span.together_ms if before and self._together else span.elapsed_ms, result
 
     def _synchronize(self) -> None:
         for device in self._devices:

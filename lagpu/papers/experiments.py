@@ -276,11 +276,10 @@ def _equally_good(rows: Sequence[Row]) -> list[str]:
 
 def _close(rows: Sequence[Row]) -> list[str]:
     """Return the variants that are for certain as good as the best, or nearly so."""
-
-    def is_close(row: Row) -> bool:
-        return all(_better(row, other)[1][0] * CLOSE >= 1 for other in rows if other is not row)
-
-    return [row["variant"] for row in rows if is_close(row)]
+    return [
+        row["variant"] for row in rows
+        if all(_better(row, other)[1][0] * CLOSE >= 1 for other in rows if other is not row)
+    ]  # fmt: skip
 
 
 def _named(best: Sequence[str], rows: Sequence[Row]) -> str:

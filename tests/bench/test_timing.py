@@ -104,8 +104,23 @@ def test_a_search_of_pieces_is_one_kernel(name, ms):
             one.launched()
         return algorithms.bfs_levels(A, 1)
 
+    first, _ = clock.queued(search)
     found, levels = clock.queued(search)
-    assert (found, levels.nvals) == (ms, algorithms.bfs_levels(A, 1).nvals)
+    assert (first, found, levels.nvals) == (6.0, ms, algorithms.bfs_levels(A, 1).nvals)
+
+
+def test_no_launch_is_observed_for_a_loop_of_other_kernels():
+    """Each launch would take longer, and the time with it."""
+    A = generators.kronecker(6, backend="grid:2:sim")
+    clock, observers = Clock(A.backend), []
+
+    def ranks():
+        observers.extend(device.observer for device in clock._devices)
+        return algorithms.pagerank(A)
+
+    clock.queued(ranks)
+    clock.queued(ranks)
+    assert observers == [None] * 4
 
 
 @pytest.mark.parametrize(("took_ms", "held_ms"), [(0.0, 1.0), (3.0, 3.0), (50.0, 10.0)])

@@ -48,9 +48,10 @@ class Events:
             return pair
 
 
-_WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
+_WAIT = """typedef unsigned long long u64;
+extern "C" __global__ void wait(long long cycles, const volatile u64* released, u64 number) {
   const long long begin = clock64();
-  while (clock64() - begin < cycles) {}
+  while (clock64() - begin < cycles && *released < number) {}
 }"""
 
 
@@ -420,7 +421,19 @@ class CudaDevice(Device):
         return lambda: bool(event.done)
 
     def fetched(self, array: Any, sender: Any) -> Any:
-        return fetched(self.xp, array, sender.number, self.number)
+        if sender.number == self.number:
+            return array.copy()
+        cuda, here = self.xp.cuda, self.number
+        stream = cuda.get_current_stream()
+        with cuda.Device(sender.number):
+            theirs = cuda.get_current_stream()
+            stream.wait_event(theirs.record())
+        made = self.xp.empty_like(array)
+        cuda.runtime.memcpyPeerAsync(
+            made.data.ptr, here, array.data.ptr, sender.number, array.nbytes, stream.ptr
+        )
+        theirs.wait_event(stream.record())  # it may overwrite the array only then
+        return made
 
     def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
         """Return the values for the slots of a launch: arrays, and numbers of the exact type.
@@ -555,12 +568,15 @@ class CudaDevice(Device):
     def timer(self) -> Timer:
         return EventTimer(self._events)
 
-    def hold(self, cycles: int) -> None:
-        self._wait_cycles((1,), (1,), (np.int64(cycles),))
+    def hold(self, cycles: int) -> Callable[[], None]:
+        wait, released, host, numbers = self._holds
+        number = next(numbers)
+        wait((1,), (1,), (np.int64(cycles), released, np.uint64(number)))
+        return functools.partial(host.__setitem__, 0, number)
 
     @functools.cached_property
-    def _wait_cycles(self) -> Any:
-        return self.xp.RawKernel(_WAIT, "wait_cycles")
+    def _holds(self) -> tuple[Any, Any, memoryview, Iterator[int]]:
+        return self.xp.RawKernel(_WAIT, "wait"), *self.pinned_zeros(1), itertools.count(1)
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         from cupyx.profiler import time_range
@@ -690,23 +706,3 @@ def has_atomics(one: int, other: int) -> bool:
     found = ctypes.c_int()
     failed = driver().cuDeviceGetP2PAttribute(ctypes.byref(found), _ATOMICS, one, other)
     return not failed and bool(found.value)
-
-
-def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
-    """Return a copy on the current GPU, `here`, of an array of GPU `sender`.
-
-    By the wire between them if they are peers; else the driver takes the way by the host. Each
-    GPU's stream waits for the other's, so that the array is there, and is not overwritten too soon.
-    """
-    if sender == here:
-        return array.copy()
-    stream = cupy.cuda.get_current_stream()
-    with cupy.cuda.Device(sender):
-        theirs = cupy.cuda.get_current_stream()
-        stream.wait_event(theirs.record())
-    made = cupy.empty_like(array)
-    cupy.cuda.runtime.memcpyPeerAsync(
-        made.data.ptr, here, array.data.ptr, sender, array.nbytes, stream.ptr
-    )
-    theirs.wait_event(stream.record())
-    return made

@@ -365,9 +365,12 @@ class Device(Protocol):
     def timer(self) -> Timer:
         """Return a context manager that measures device work without waiting for it."""
 
-    def hold(self, cycles: int) -> None:
-        """Let the device wait while Python launches what follows, so that no time is Python's."""
-        return
+    def hold(self, cycles: int) -> Callable[[], None]:
+        """Let the device wait while Python launches what follows, so that no time is Python's.
+
+        It waits until the function that this returns is called, but no more than some cycles.
+        """
+        return lambda: None
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager: a profiler shows by `name` what is launched inside."""
@@ -412,7 +415,8 @@ class Device(Protocol):
     def fetched(self, array: Array, sender: Any) -> Array:
         """Return a copy of an array of another device, `sender`, which need not be a peer.
 
-        It follows what that device has been given so far, and comes before what is given later.
+        By the wire between GPUs that are peers; else the driver takes the way by the host. It
+        follows what that device has been given so far, and comes before what is given later.
         """
         return array.copy()
 
@@ -680,7 +684,7 @@ class Work:
         )
 
 
-_LAUNCH_CYCLES = 120_000  # some 60 us, longer than Python takes for a kernel between two events
+_LAUNCH_CYCLES = 200_000  # some 100 us, longer than Python takes for a kernel between two events
 
 
 class DeviceObserver:
@@ -733,9 +737,10 @@ class DeviceObserver:
             work()
             return
         self._device.load(kernel)
-        self._device.hold(_LAUNCH_CYCLES)
+        launched = self._device.hold(_LAUNCH_CYCLES)
         with self._device.timer() as timer:
             work()
+        launched()
         self.now.kernels.append(timer)
         given = args()
         for k, count, each in self._parts_of(kernel):  # each array once, or of some only a part

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from lagpu.backends.gpu.device import cuda as cuda_peers
-from lagpu.backends.gpu.device.cuda import fetched, why_apart, why_no_link
+from lagpu.backends.gpu.device.cuda import CudaDevice, why_apart, why_no_link
 
 
 class RuntimeFailure(Exception):
@@ -169,6 +169,7 @@ def test_a_copy_between_gpus_is_ordered_by_both_streams():
     array = types.SimpleNamespace(
         data=types.SimpleNamespace(ptr=9), nbytes=48, copy=lambda: "a copy"
     )
-    assert fetched(cupy, array, 0, 1) is made
+    sender, receiver = (types.SimpleNamespace(number=number, xp=cupy) for number in range(2))
+    assert CudaDevice.fetched(receiver, array, sender) is made
     assert done == [(1, "event of 0"), (5, 1, 9, 0, 48, 71), (0, "event of 1")]
-    assert fetched(cupy, array, 1, 1) == "a copy"
+    assert CudaDevice.fetched(receiver, array, receiver) == "a copy"

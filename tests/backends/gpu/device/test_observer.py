@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import itertools
 import threading
 from types import SimpleNamespace
 
@@ -156,7 +157,12 @@ def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
 def test_a_timed_launch_waits_for_python(device, prepared):
     """Else the time between the timer's first event and the kernel would be the host's."""
     order = device.came
-    device.hold = lambda cycles: order.append(f"held {cycles}")
+
+    def hold(cycles):
+        order.append(f"held {cycles}")
+        return lambda: order.append("let go")
+
+    device.hold = hold
     timer = device.timer
     device.timer = lambda: order.append("timer") or timer()
     prepared(NEW)
@@ -164,15 +170,22 @@ def test_a_timed_launch_waits_for_python(device, prepared):
     run(meter, lambda: prepared(NEW))
     meter.stop()
     prepared(NEW)
-    assert order == ["checked", f"held {protocol._LAUNCH_CYCLES}", "timer", "quick", "quick"]
+    timed = [f"held {protocol._LAUNCH_CYCLES}", "timer", "quick", "let go"]
+    assert order == ["checked", *timed, "quick"]
 
 
-def test_a_gpu_is_held_by_a_kernel_of_one_thread():
-    launches = []
-    device = SimpleNamespace(_wait_cycles=lambda *how: launches.append(how))
-    CudaDevice.hold(device, 7)
-    assert launches == [((1,), (1,), (np.int64(7),))]
-    assert launches[0][2][0].dtype == np.int64
+def test_a_gpu_is_held_by_a_kernel_of_one_thread_until_it_is_let_go():
+    launches, host = [], memoryview(np.zeros(1, np.uint64))
+    wait = lambda *how: launches.append(how)  # noqa: E731
+    device = SimpleNamespace(_holds=(wait, "memory", host, itertools.count(1)))
+    first, second = (CudaDevice.hold(device, 7) for _ in range(2))
+    assert launches == [((1,), (1,), (7, "memory", number)) for number in (1, 2)]
+    assert [x.dtype for x in launches[0][2][::2]] == [np.int64, np.uint64]
+    assert host[0] == 0
+    first()
+    assert host[0] == 1
+    second()
+    assert host[0] == 2
 
 
 def test_another_observer_sees_launches(device, prepared):

@@ -100,8 +100,9 @@ class Batches:
         if found is None:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
-            number = next(self._numbers) if _is_line(statement) else 0
-            has_scalars = any(map(_is_scalar, handles))
+            lacking = why_no_line(statement) or emit.why_no_scalars((statement,))
+            number = 0 if lacking else next(self._numbers)
+            has_scalars = any(type(x) is ops.ScalarValue for x in handles)
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
             found = self._lines[key] = number, has_scalars, share
         number, has_scalars, share = found
@@ -117,7 +118,7 @@ class Batches:
     def _bring(self, handles: Sequence[Any]) -> None:
         """Have the host read scalars that another device has, whose memory this one cannot read."""
         for x in handles:
-            if _is_scalar(x) and x.holder not in (None, self._counters.device):
+            if type(x) is ops.ScalarValue and x.holder not in (None, self._counters.device):
                 x.get()
 
     def again(self, lines: Sequence[BatchLine], counted: Any) -> bool:
@@ -217,15 +218,6 @@ class Batches:
         return known, counts
 
 
-def _is_scalar(x: Any) -> bool:
-    return type(x) is ops.ScalarValue
-
-
-def _is_line(s: Statement) -> bool:
-    """Whether a statement with these operations and sizes may be one of a batch."""
-    return not (why_no_line(s) or (s.scalars and emit.why_no_scalars((s,))))
-
-
 class _Known:
     """What batches alike have in common, by places in the list of the handles of all lines."""
 
@@ -234,7 +226,7 @@ class _Known:
         first: dict[int, int] = {}
         for k, x in enumerate(named):
             first.setdefault(id(x), k)
-        scalars = {of for of, k in first.items() if _is_scalar(named[k])}
+        scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
         #: The handles, each once, without scalars.
         self.handles = [k for of, k in first.items() if of not in scalars]
         self._asked = [first[id(x)] for x in text.scalars_asked(statements)]
@@ -349,7 +341,7 @@ class _Again:
         self._counted = counted and counted.stamp
         #: The first line that writes each vector, and the line and place of each number.
         firsts = {id(x[1][0]): k for k, x in reversed([*enumerate(lines)])}
-        self._writes = [k for k in firsts.values() if not _is_scalar(lines[k][1][0])]
+        self._writes = [k for k in firsts.values() if type(lines[k][1][0]) is not ops.ScalarValue]
         numbers = [(k, place) for k, x in enumerate(lines) for place in range(len(x[2]))]
         self._numbers = [numbers[k] for k in kept.program.arguments.places]
 
