@@ -203,7 +203,8 @@ class OperatorTable(Table[Kind]):
             Result type if it is not that of the operands. An index-unary operator needs it; one
             whose result is BOOL can select.
         """
-        functor = f"User_{self.kind}_{name}"  # no built-in functor has such a name
+        # No built-in functor has such a name, and no other name of a table has a capital letter.
+        functor = f"User_{self.kind}_{name.replace('.', 'Dot')}"
         more = {"result": _constant(result), "of_numbers": True, **self._of_users}
         return self._add(self.row(name, numpy, functor, cuda, formula=cuda, **more))
 
