@@ -101,7 +101,11 @@ _BINOM = """
   if (y < T(0) || y > x) return Z(0);
   const i64 n = i64(x), most = i64(y) < n - i64(y) ? i64(y) : n - i64(y);
   i64 found = 1;
-  for (i64 step = 0; step < most; step++) found = i64(u64(found) * u64(n - step)) / (step + 1);
+  for (i64 step = 0; step < most; step++) {
+    const i64 by = n - step, rest = found % (step + 1) * by / (step + 1);
+    if (found / (step + 1) > (Limits<i64>::largest() - rest) / by) return Limits<Z>::largest();
+    found = found / (step + 1) * by + rest;
+  }
   return Z(found);"""
 
 
@@ -157,7 +161,10 @@ def _binom(n: Any, k: Any) -> Any:
         return 0
     found = 1
     for step in range(min(k, n - k)):
-        found = found * (n - step) // (step + 1)
+        rest = found % (step + 1) * (n - step) // (step + 1)
+        if found // (step + 1) > (2**63 - 1 - rest) // (n - step):
+            return 2**63 - 1  # more do not fit, and need no more steps
+        found = found // (step + 1) * (n - step) + rest
     return found
 
 
@@ -196,7 +203,8 @@ class OperatorTable(Table[Kind]):
             Result type if it is not that of the operands. An index-unary operator needs it; one
             whose result is BOOL can select.
         """
-        functor = f"User_{self.kind}_{name}"  # no built-in functor has such a name
+        # No built-in functor has such a name, and no other name of a table has a capital letter.
+        functor = f"User_{self.kind}_{name.replace('.', 'Dot')}"
         more = {"result": _constant(result), "of_numbers": True, **self._of_users}
         return self._add(self.row(name, numpy, functor, cuda, formula=cuda, **more))
 
@@ -526,8 +534,8 @@ class BinaryTable(OperatorTable[BinaryOp]):
         "x * 2 ** y", "ldexp(x, cast<i32>(y))", of_numbers=True,
     )  # fmt: skip
     binom = _binary(
-        "binom", _binom, "the number of ways to choose y of x things", _BINOM, domain=integral64,
-        of_numbers=True,
+        "binom", _binom, "the number of ways to choose y of x things, at most 2 ** 63 - 1", _BINOM,
+        domain=integral64, of_numbers=True,
     )  # fmt: skip
     # Integers as bits.
     band = _binary("band", np.bitwise_and, "the bits of both x and y", "x & y", domain=integral)

@@ -1,6 +1,7 @@
 """Operators with the text of their functor: python-graphblas, NumPy's meaning and C++ agree."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -214,6 +215,16 @@ def test_the_least_number_divided_by_minus_one_wraps(backend, dtype):
     v = Vector.from_coo([0, 1], [-1, -1], dtype, size=2, backend=backend)
     for quotient in (binary.floordiv(u & v), binary.rfloordiv(v & u), u // -1):
         assert quotient.new().to_dict() == {0: least, 1: -7}
+
+
+def test_counts_of_ways_are_exact_and_saturate(backend):
+    """C(64, 32) fits INT64, though not the products on the way; no loop is long."""
+    pairs = [(64, 32), (66, 33), (67, 33), (2**32, 2), (2**62, 1), (2**62, 2**61)]
+    ways = [*(min(math.comb(*pair), 2**63 - 1) for pair in pairs[:5]), 2**63 - 1]
+    n, k = np.array(pairs).T
+    u, v = (Vector.from_dense(x, backend=backend) for x in (n, k))
+    assert binary.binom(u & v).new().to_coo()[1].tolist() == ways
+    assert binary.binom.evaluate(INT64, n, k).tolist() == ways
 
 
 def test_operators_with_text_run_in_statements(backend):

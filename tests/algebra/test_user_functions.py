@@ -219,6 +219,15 @@ def test_a_name_may_have_points(made):
         unary.test_mine.other  # noqa: B018
 
 
+def test_operators_with_points_in_their_names_run_in_a_kernel(u, made):
+    one = made(unary, "test_mine.next", lambda x: x + 1, cuda="x + 1", by="register")
+    two = made(unary, "test_mine_next", lambda x: 2 * x, cuda="2 * x", by="register")
+    for _ in loop(times=2):
+        u << u.apply(one)
+        u << u.apply(two)
+    assert u.apply(one).new().to_coo()[1].tolist() == [11, 15, -9]
+
+
 @pytest.mark.parametrize("wrong", [3, "x + 1", lambda x: Matrix, lambda x, y: x])
 def test_what_is_no_function_of_numbers_is_refused(wrong):
     with pytest.raises(DomainMismatch):
