@@ -62,7 +62,7 @@ class Edges:
     """
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
-        self._scale, self._key, self._device = scale, key(seed), device
+        self._scale, self._key, self._device = operator.index(scale), key(seed), device
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
@@ -78,7 +78,7 @@ class KroneckerEdges(Edges):
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
         super().__init__(scale, seed, device)
-        self._labels = labels(self._key, scale)
+        self._labels = labels(self._key, self._scale)
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
