@@ -37,8 +37,8 @@ _OPTIONS = {
     "max_iter=": "--max-iter",
     "tol=": "--tol",
     "weight=False": "--no-weight",
-    "or pseudo_diameter": "or --pseudo",
-    "sources with k and seed": "sources with --sources and --seed",
+    "or pseudo_diameter": "or lagpu diameter --pseudo",
+    "sources with k and seed": "sources with -k and --seed",
 }
 # In words, by pydantic's name of the error.
 _WRONG_VALUES = {
