@@ -378,8 +378,9 @@ class Matrix(Collection, MatrixOperand):
         """Return a copy on another backend: the only way data moves."""
         place = backends.get(backend)
         arrays = self.to_csc()
-        known = getattr(self.data, "symmetric", None) or None  # of a backend that says so
-        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
+        known = getattr(self.data, "symmetric", None)  # to the bit on a GPU, where NaN is like NaN
+        symmetric = (known and self.is_symmetric) or None
+        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, symmetric)
         return Matrix._of(data, self.dtype, self.shape, place, self.name)
 
     # -------------------------------------------------------------------------------- properties
