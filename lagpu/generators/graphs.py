@@ -165,13 +165,6 @@ def _numbers(what: str, seed: int) -> np.random.Generator:
     return np.random.default_rng(count(what, "seed", seed, 0))
 
 
-def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw), or raise if they do not fit."""
-    n, draws = drawing.size_of(what, scale, edge_factor)
-    require(what, n, draws)
-    return n, draws
-
-
 def _drawn(
     what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, backend: Place
 ) -> Matrix:
@@ -179,7 +172,8 @@ def _drawn(
     place, seed = backends.get(backend), count(what, "seed", seed, 0)
     if place.capabilities.parts is not None or is_on_gpu(place):
         return drawing.drawn(what, kind, scale, edge_factor, seed, place)
-    n, draws = _random_size(what, scale, edge_factor)
+    n, draws = drawing.size_of(what, scale, edge_factor)
+    require(what, n, draws)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
 
 
@@ -214,7 +208,7 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
     levels where chains are long.
     """
     mean = count("chains", "chain", chain, 1)
-    n, draws = _random_size("chains", scale, 2)
+    n, draws = drawing.size_of("chains", scale, 2)
     _require_chains("chains", n, 2, mean, backend)
     draw = _numbers("chains", seed)
     u, v = drawing.endpoints(np, UniformEdges(scale, seed), 0, draws, _CHUNK)
