@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -120,6 +121,16 @@ def test_results_are_saved(run, tmp_path, suffix):
     wanted = algorithms.core_number(from_spec("kron:6", backend="cpu"))
     assert np.array_equal(indices, wanted.to_coo()[0])
     assert np.array_equal(values, wanted.to_coo()[1])
+
+
+def test_distances_of_a_graph_from_the_standard_input(run, tmp_path, monkeypatch):
+    """It is read once; of an edge that is given twice the shorter length counts."""
+    graph, file = tmp_path / "graph.txt", tmp_path / "distances.txt"
+    graph.write_text("0 1 5\n0 1 2\n1 2 1\n")
+    assert run("sssp", graph, "-s", 0, "-b", "cpu", "--save", file)[0] == 0
+    with graph.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert run("check", "-", "-s", 0, "--distances", file)[0] == 0
 
 
 @pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
