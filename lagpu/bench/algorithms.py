@@ -12,14 +12,12 @@ import gc
 import itertools
 import multiprocessing
 import os
-import signal
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host import progress
 from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
-from lagpu.host.interrupt import removed
+from lagpu.host.interrupt import deaf, removed
 
 NO_TIME = "no time left"
 _MOST = 1_000_000  # seconds, or repeats: more would seem endless
@@ -369,7 +367,7 @@ class Worker:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._here, there = _SPAWN.Pipe()
         self.process = _SPAWN.Process(target=_serve, args=(there, make), daemon=True)
-        with _deaf():
+        with deaf():
             self.process.start()
         there.close()
 
@@ -405,17 +403,6 @@ class Worker:
         self.process.kill()
         self.process.join()
         self._here.close()
-
-
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Start processes that Ctrl-C never reaches; this one gets it after the block."""
-    resource_tracker.ensure_running()  # starts another process, and then lets interrupts in
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(there: Any, make: Callable[[], Any]) -> None:

@@ -64,9 +64,10 @@ def check(
     for name in searched:
         if name not in searches:
             raise InvalidValue(f"--{name}: is for one source. Give --source 0.")
-    A, names, _ = load(options)
+    alone = [*files] == ["distances"]  # a graph from a pipe cannot be read again
+    A, names, _ = load(options, dup_op=SHORTEST if alone else None)
     start = begin.start("check", names) if searched else None
-    lengths = load(options, dup_op=SHORTEST).A if "distances" in files else A
+    lengths = load(options, dup_op=SHORTEST).A if "distances" in files and not alone else A
     if start is not None:
         (source_vertices if isinstance(start, list) else source_vertex)(A, start)
     found = {

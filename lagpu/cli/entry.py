@@ -37,8 +37,8 @@ _OPTIONS = {
     "max_iter=": "--max-iter",
     "tol=": "--tol",
     "weight=False": "--no-weight",
-    "or pseudo_diameter": "or --pseudo",
-    "sources with k and seed": "sources with --sources and --seed",
+    "or pseudo_diameter": "or lagpu diameter --pseudo",
+    "sources with k and seed": "sources with -k and --seed",
 }
 # In words, by pydantic's name of the error.
 _WRONG_VALUES = {
@@ -66,16 +66,17 @@ def main(args: Sequence[str] | None = None) -> int:
         with interruptible():
             given = [word for word in words if word != "--debug"]
             code = _command()(given, prog_name="lagpu", standalone_mode=False)  # errors propagate
-        sys.stdout.flush()
+        print(end="", flush=True)  # stdout may be closed
     except SystemExit as ended:  # completion
         code = ended.code
-    except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _CLOSED_PIPE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except (LagpuError, _UsageError, MemoryError) as error:
+    except (LagpuError, _UsageError, MemoryError, OSError) as error:
+        if isinstance(error, OSError) and not isinstance(error, LagpuError):  # of stdout: end it
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader has closed it, as in `lagpu ... | head`
+            return _CLOSED_PIPE
         if debug:
             raise
         _print_error(_message(error, words), error)
@@ -148,6 +149,8 @@ def _message(error: BaseException, words: Sequence[str]) -> str:
         for argument, option in _OPTIONS.items():
             message = message.replace(argument, option)
         return message
+    if isinstance(error, OSError):
+        return f"the system reports: {error}."
     if isinstance(error, MemoryError):
         return f"out of memory: {str(error) or 'an allocation failed'}. Use a smaller graph."
     return _usage(error, words)

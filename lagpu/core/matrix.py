@@ -378,8 +378,8 @@ class Matrix(Collection, MatrixOperand):
         """Return a copy on another backend: the only way data moves."""
         place = backends.get(backend)
         arrays = self.to_csc()
-        known = getattr(self.data, "symmetric", None) or None  # of a backend that says so
-        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
+        known = getattr(self.data, "symmetric", None) and self.is_symmetric  # perhaps to the bit
+        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known or None)
         return Matrix._of(data, self.dtype, self.shape, place, self.name)
 
     # -------------------------------------------------------------------------------- properties

@@ -62,7 +62,7 @@ class Edges:
     """
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
-        self._scale, self._key, self._device = scale, key(seed), device
+        self._scale, self._key, self._device = operator.index(scale), key(seed), device
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
@@ -78,7 +78,7 @@ class KroneckerEdges(Edges):
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
         super().__init__(scale, seed, device)
-        self._labels = labels(self._key, scale)
+        self._labels = labels(self._key, self._scale)
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
@@ -393,19 +393,14 @@ def _seen(
     """Yield the tuples of all GPUs, some at a time, on one of them, or on the host for None."""
     chunk = _chunk(to)
     for piece, pair in tuples.items():
+        gpu = gpus[piece]
         for at in range(0, len(pair[0]), chunk):
             u, v = (of[at : at + chunk] for of in pair)
-            if to is not None and len(gpus) == 1:
-                yield u, v
-                continue
-            if to is not None:
-                yield to.fetched(u, gpus[piece]), to.fetched(v, gpus[piece])
-                continue
-            with (
-                gpus[piece].lock,
-                gpus[piece].entered(),
-            ):  # the part is made on the host, with no device's lock
-                u, v = gpus[piece].to_host(u), gpus[piece].to_host(v)
+            if to is None:
+                with gpu.lock, gpu.entered():  # the part is made on the host, with no device's lock
+                    u, v = gpu.to_host(u), gpu.to_host(v)
+            elif len(gpus) > 1:
+                u, v = to.fetched(u, gpu), to.fetched(v, gpu)
             yield u, v
 
 

@@ -27,23 +27,24 @@ _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
     """Return a grid graph; vertex ``r * cols + c`` is at row r, column c."""
-    u, v = grid_links("grid2d", rows, cols, backend)
-    return _joined(u, v, rows * cols, backend)
+    return _joined(*grid_links("grid2d", rows, cols, backend), backend)
 
 
-def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, Array]:
-    """Return the links of a grid, each once, after asking for the memory of their matrix."""
-    n = count(what, "rows", rows, 1) * count(what, "cols", cols, 1)
+def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, Array, int]:
+    """Return the links of a grid, each once, and its size, if there is memory for their matrix."""
+    rows, cols = count(what, "rows", rows, 1), count(what, "cols", cols, 1)
+    n = rows * cols
     require(what, n, 2 * n, backend=backend)
     at = np.arange(n, dtype=np.int32).reshape(rows, cols)
     u = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     v = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
-    return u, v
+    return u, v, n
 
 
 def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
     """Return the path 0, 1, ..., n - 1; if `directed`, of the edges i -> i + 1 alone."""
-    require("path", count("path", "n", n, 1), n, backend=backend)
+    n = count("path", "n", n, 1)
+    require("path", n, n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i[:-1], i[1:], n, directed, backend)
 
@@ -53,14 +54,16 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
 
     If `directed`, of the edges i -> i + 1 and n - 1 -> 0 alone.
     """
-    require("cycle", count("cycle", "n", n, 3), n, backend=backend)
+    n = count("cycle", "n", n, 3)
+    require("cycle", n, n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i, np.roll(i, -1), n, directed, backend)
 
 
 def star(n: int, *, backend: Place = None) -> Matrix:
     """Return the star of n vertices whose centre is vertex 0."""
-    require("star", count("star", "n", n, 1), n, backend=backend)
+    n = count("star", "n", n, 1)
+    require("star", n, n, backend=backend)
     return _joined(np.zeros(n - 1, np.int32), np.arange(1, n, dtype=np.int32), n, backend)
 
 
@@ -69,7 +72,8 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
 
     It has ``n * (n - 1)`` entries.
     """
-    degree = count("complete", "n", n, 1) - 1
+    n = count("complete", "n", n, 1)
+    degree = n - 1
     require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
     rows = np.tile(np.arange(degree, dtype=np.int32), n).reshape(n, degree)
     rows += rows >= np.arange(n)[:, None]  # step over the diagonal
@@ -150,27 +154,26 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     m = count("gnm", "m", m, 0, pairs)
     dense = pairs < _SPARSE * m  # then NumPy shuffles a list of all pairs
     require("gnm", n, m, extra=8 * pairs if dense else 80 * m, backend=backend)
-    chosen = np.random.default_rng(seed).choice(pairs, m, replace=False, shuffle=False)
+    chosen = _numbers("gnm", seed).choice(pairs, m, replace=False, shuffle=False)
     u, v = np.divmod(chosen, max(n - 1, 1))
     v += v >= u
     return from_entries(u, v, None, n, n).matrix(backend)
 
 
-def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw), or raise if they do not fit."""
-    n, draws = drawing.size_of(what, scale, edge_factor)
-    require(what, n, draws)
-    return n, draws
+def _numbers(what: str, seed: int) -> np.random.Generator:
+    # Not one of None: NumPy would draw a graph that no other process and no piece has.
+    return np.random.default_rng(count(what, "seed", seed, 0))
 
 
 def _drawn(
     what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, backend: Place
 ) -> Matrix:
     """Return the graph of all edges, made where its backend has its memory."""
-    place = backends.get(backend)
+    place, seed = backends.get(backend), count(what, "seed", seed, 0)
     if place.capabilities.parts is not None or is_on_gpu(place):
         return drawing.drawn(what, kind, scale, edge_factor, seed, place)
-    n, draws = _random_size(what, scale, edge_factor)
+    n, draws = drawing.size_of(what, scale, edge_factor)
+    require(what, n, draws)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
 
 
@@ -191,10 +194,10 @@ def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Mat
     """
     mean = count("road", "chain", chain, 1)
     _require_chains("road", count("road", "k", k, 1) ** 2, 2 * _KEPT, mean, backend)
-    u, v = grid_links("road", k, k, backend)
-    draw = np.random.default_rng(seed)
+    u, v, n = grid_links("road", k, k, backend)
+    draw = _numbers("road", seed)
     keep = draw.random(len(u)) < _KEPT
-    return _joined(*_chained(u[keep], v[keep], k * k, mean, draw), backend)
+    return _joined(*_chained(u[keep], v[keep], n, mean, draw), backend)
 
 
 def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -205,10 +208,11 @@ def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None)
     levels where chains are long.
     """
     mean = count("chains", "chain", chain, 1)
-    n, draws = _random_size("chains", scale, 2)
+    n, draws = drawing.size_of("chains", scale, 2)
     _require_chains("chains", n, 2, mean, backend)
+    draw = _numbers("chains", seed)
     u, v = drawing.endpoints(np, UniformEdges(scale, seed), 0, draws, _CHUNK)
-    return _joined(*_chained(u, v, n, mean, np.random.default_rng(seed)), backend)
+    return _joined(*_chained(u, v, n, mean, draw), backend)
 
 
 def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -222,7 +226,7 @@ def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matr
     require("hubs", n, n, extra=16 * n, backend=backend)
     path = np.arange(hubs - 1, dtype=np.int32)
     leaves = np.arange(hubs, n, dtype=np.int32)
-    of = np.minimum(np.random.default_rng(seed).geometric(0.5, len(leaves)), hubs) - 1
+    of = np.minimum(_numbers("hubs", seed).geometric(0.5, len(leaves)), hubs) - 1
     u = np.concatenate([path, of.astype(np.int32)])
     return _joined(u, np.concatenate([path + 1, leaves]), n, backend)
 
@@ -258,5 +262,5 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
     n = 2 ** count("delaunay", "scale", scale, 2, drawing.LARGEST_SCALE)
     require("delaunay", n, 3 * n, extra=700 * n, backend=backend)  # of Qhull, measured
-    corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices.T
+    corners = Delaunay(_numbers("delaunay", seed).random((n, 2))).simplices.T
     return _joined(corners.ravel(), np.roll(corners, -1, axis=0).ravel(), n, backend)

@@ -84,7 +84,7 @@ def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
 def _lines(columns: Sequence[Column], console: Console, width: int) -> Iterator[str]:
     """Yield the rows as lines of pairs; the first line of a row starts at the margin."""
     headings = [_text(column.header, console) for column in columns]
-    room = width - len(_INDENT)
+    room = max(width - len(_INDENT), 1)
     for row in zip(*(column.cells for column in columns), strict=True):
         lines = [""]
         for heading, cell in zip(headings, row, strict=True):

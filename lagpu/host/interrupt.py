@@ -73,6 +73,19 @@ def is_command() -> bool:
     return words[-1] in ("lagpu", "-mlagpu")
 
 
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Start processes that Ctrl-C never reaches; this one gets it after the block."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # starts another process, and then lets interrupts in
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class uninterrupted:  # noqa: N801 (it is called as a function is)
     """Defers a KeyboardInterrupt of the main thread to the end of the ``with`` block."""
 

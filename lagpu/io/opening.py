@@ -103,7 +103,7 @@ def opened(source: Any) -> Iterator[Input]:
         if hasattr(source, "read"):
             stream = io.BufferedReader(_Handle(source, file.name))
         elif str(file) == "-":
-            stream = sys.stdin.buffer
+            stream = getattr(sys.stdin, "buffer", io.BufferedReader(io.BytesIO()))  # or closed
         else:
             stream, is_path = stack.enter_context(file.open("rb")), True
         size = _size(source if hasattr(source, "read") else stream)

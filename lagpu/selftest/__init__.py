@@ -22,6 +22,7 @@ from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
 from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
+from lagpu.host.interrupt import deaf
 from lagpu.selftest import algorithms, operations
 from lagpu.selftest.cases import Case, kind_of
 
@@ -41,7 +42,8 @@ def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[st
         # A process forked from one that has a CUDA context cannot use the GPU.
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-            found = pool.map(functools.partial(_row_of, backend, quick), range(len(cases)))
+            with deaf():
+                found = pool.map(functools.partial(_row_of, backend, quick), range(len(cases)))
             rows = list(_shown(cases, found))
     else:
         rows = list(_shown(cases, (_row(case, place, oracle) for case in cases)))

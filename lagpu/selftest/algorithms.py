@@ -8,7 +8,7 @@ from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.catalog import ALGORITHMS, RADIUS, SAMPLED, SOURCES, Algorithm
-from lagpu.core import Matrix
+from lagpu.core import Matrix, Vector
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import CheckFailed, LagpuError
 from lagpu.loops.loop import eager
@@ -58,10 +58,12 @@ def outcome(row: Algorithm, inputs: Inputs) -> Any:
         raise
     except LagpuError as error:
         return f"{type(error).__name__}: {error}"
+    parts = found if isinstance(found, tuple) else (found,)
+    types = tuple(x.dtype.name for x in parts if isinstance(x, (Matrix, Vector)))
     if row.rule == "sum":
-        return found.to_coo()[0]
+        return types, found.to_coo()[0]
     answer = row.read(found)
-    return found if answer.proof is None else answer.same
+    return types, found if answer.proof is None else answer.same
 
 
 def cases() -> Iterator[Case]:

@@ -21,6 +21,7 @@ from lagpu.catalog import ALGORITHMS, Algorithm
 from lagpu.dtypes import BOOL, FP32, FP64, INT64, DType
 from lagpu.errors import InvalidValue, NoPath, NotConverged
 from lagpu.generators import grid2d, kronecker
+from lagpu.host.interrupt import deaf
 from lagpu.selftest.algorithms import Inputs
 from lagpu.selftest.cases import Graph
 
@@ -74,7 +75,9 @@ def compile_all(backend: str, jobs: int) -> None:
     if backends.get(backend).device is None:
         raise InvalidValue(f"compile: {backend} has no kernels. Use gpu or sim.")
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_make_share, [backend] * jobs, [jobs] * jobs, range(jobs)))
+        with deaf():
+            made = pool.map(_make_share, [backend] * jobs, [jobs] * jobs, range(jobs))
+        list(made)
 
 
 def _make_share(backend: str, jobs: int, share: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -364,3 +365,20 @@ def test_a_closed_pipe_is_quiet():
     os.close(write)
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (141, "")
+
+
+def test_a_full_disk_is_reported_in_one_line():
+    for args in (["list"], ["bfs", "path:3", "-s", 0, "-b", "cpu", "--json"]):
+        with Path("/dev/full").open("w") as full:
+            process = spawn(*args, stdout=full)
+            _, err = process.communicate(timeout=PATIENCE)
+        said = "lagpu: the system reports: [Errno 28] No space left on device.\n"
+        assert (process.returncode, err) == (2, said)
+
+
+@pytest.mark.parametrize(("closed", "ends"), [("<&-", 2), (">&-", 0)])
+def test_a_closed_stream(closed, ends):
+    command = f"{shlex.quote(sys.executable)} -m lagpu info {'-' if ends else 'path:3'} {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    said = "lagpu: read: - is empty.\n" if ends else ""
+    assert (done.returncode, done.stdout, done.stderr) == (ends, "", said)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -120,6 +121,16 @@ def test_results_are_saved(run, tmp_path, suffix):
     wanted = algorithms.core_number(from_spec("kron:6", backend="cpu"))
     assert np.array_equal(indices, wanted.to_coo()[0])
     assert np.array_equal(values, wanted.to_coo()[1])
+
+
+def test_distances_of_a_graph_from_the_standard_input(run, tmp_path, monkeypatch):
+    """It is read once; of an edge that is given twice the shorter length counts."""
+    graph, file = tmp_path / "graph.txt", tmp_path / "distances.txt"
+    graph.write_text("0 1 5\n0 1 2\n1 2 1\n")
+    assert run("sssp", graph, "-s", 0, "-b", "cpu", "--save", file)[0] == 0
+    with graph.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert run("check", "-", "-s", 0, "--distances", file)[0] == 0
 
 
 @pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
@@ -337,13 +348,20 @@ def test_betweenness_takes_one_source_at_a_time_where_a_kernel_is_chosen(run):
     [
         (["triangles", "--directed"], "Give the undirected one, with --undirected."),
         (["pagerank"], "Use --no-weight to ignore it."),
-        (["diameter"], "connected component, or --pseudo."),
+        (["diameter"], "connected component, or lagpu diameter --pseudo."),
+        (["run", "eccentricity"], "connected component, or lagpu diameter --pseudo."),
     ],
 )
 def test_errors_name_options(refused, tmp_path, command, said):
     (tmp_path / "graph.txt").write_text("0 1 -1\n1 2 1\n3 2 1\n")
-    name, *more = command
-    assert said in refused(name, tmp_path / "graph.txt", "-b", "cpu", *more)
+    assert said in refused(*command, tmp_path / "graph.txt", "-b", "cpu")
+
+
+def test_too_many_paths_name_the_options_of_a_sample(refused, tmp_path):
+    edges = ((3 * k, 3 * k + j, 3 * k + 3) for k in range(1025) for j in (1, 2))
+    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n{v} {w}\n" for u, v, w in edges))
+    said = refused("bc", tmp_path / "graph.txt", "-b", "cpu", "--sources", "0")
+    assert "Choose other sources with -k and --seed" in said
 
 
 def test_list_names_all_algorithms(run):

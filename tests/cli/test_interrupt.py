@@ -158,6 +158,22 @@ def in_session(session):
     return found
 
 
+@pytest.mark.parametrize("command", ["selftest --quick -b cpu --jobs 2", "compile -b sim --jobs 2"])
+def test_ctrl_c_while_processes_that_share_the_work_begin(command):
+    process = spawn(*command.split(), start_new_session=True)
+    try:
+        while len(in_session(process.pid)) < 4:  # two, and the tracker of their resources
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, err) == (130, "lagpu: interrupted.\n")
+
+
 def test_python_in_which_lagpu_is_imported_keeps_its_interrupts():
     code = """
 import signal

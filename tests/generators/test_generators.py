@@ -168,6 +168,30 @@ def test_hubs_have_half_of_the_leaves_each():
         generators.hubs(3, 4)
 
 
+SIZES = {
+    "grid2d": (12, 11), "path": 100, "cycle": 100, "star": 100, "complete": 100, "gnm": (90, 99),
+    "mycielskian": 7, "kronecker": (7, 2), "uniform": (7, 2), "road": (12, 3), "chains": (4, 90),
+    "hubs": (100, 8), "delaunay": 7,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_are_numbers_of_numpy_too(name):
+    """Of INT8, in which neither the counts of edges nor the bytes of a graph fit."""
+    make = getattr(generators, name)
+    numbers = np.atleast_1d(SIZES[name]).tolist()
+    assert make(*map(np.int8, numbers), backend="cpu").isequal(make(*numbers, backend="cpu"))
+
+
+@pytest.mark.parametrize("name", ["gnm", "kronecker", "uniform", "road", "chains", "hubs"])
+@pytest.mark.parametrize("seed", [None, -1, 1.5, [1, 2]])
+def test_a_seed_is_a_number(name, seed):
+    """For None NumPy draws another graph for each piece of a grid."""
+    make, numbers = getattr(generators, name), np.atleast_1d(SIZES[name]).tolist()
+    with pytest.raises(InvalidValue, match=r": seed .* is not"):
+        make(*numbers, seed=seed, backend="grid:2:cpu")
+
+
 def test_road_is_a_grid_without_a_fifth_of_its_links():
     grid, road = generators.grid2d(60, 60, backend="cpu"), generators.road(60, backend="cpu")
     links = to_scipy(grid) > to_scipy(road)

@@ -45,6 +45,11 @@ def test_no_word_is_torn_and_no_heading_lost(width, spare):
     assert {word for cell in kept for word in cell.split()} <= words
 
 
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_terminal_narrower_than_the_indent(width):
+    assert "".join(printed(made(), width).split()).startswith("atitlegraphkron20e16modefused")
+
+
 def test_the_forms_in_turn():
     table = made(spare=("q1",))
     forms = [printed(table, width) for width in (120, 80, 72, 62, 40)]

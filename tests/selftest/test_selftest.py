@@ -373,3 +373,20 @@ def test_a_graph_that_wrongly_says_that_it_is_symmetric_is_found(monkeypatch):
 
     monkeypatch.setattr(GpuBackend, "dup", dup)
     assert failing(cases) == ["symmetric as made"]
+
+
+@pytest.mark.parametrize("name", ["pagerank", "bipartite_sides"])
+def test_a_proved_result_of_another_type_fails(name, monkeypatch):
+    """Their checkers prove numbers, and the numbers are not compared."""
+    right = getattr(lagpu.algorithms, name)
+
+    def wrong(A, *given, **options):
+        found = right(A, *given, **options)
+        first, *rest = found if isinstance(found, tuple) else (found,)
+        if A.backend.name != "sim" or first is None:
+            return found
+        made = first.apply("identity").new("FP32")
+        return (made, *rest) if rest else made
+
+    monkeypatch.setattr(lagpu.algorithms, name, wrong)
+    assert failing(calls_on(GRAPHS[0], name))
