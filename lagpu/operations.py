@@ -548,12 +548,6 @@ class Statement(NamedTuple):
     dtype: DType
 
     @property
-    def assigns_counter(self) -> bool:
-        """Whether the statement assigns the counter of the loop that records it."""
-        value = getattr(self.operation, "value", None)
-        return type(value) is CounterRef and value.formula is None
-
-    @property
     def counters(self) -> list[CounterRef]:
         """The references to the counter of the loop that records it."""
         return self._parts(CounterRef)

@@ -434,7 +434,8 @@ class Crosscheck(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
-        if ops.Statement(to.out, ops.Descriptor(), call.operation, call.dtype).assigns_counter:
+        value = getattr(call.operation, "value", None)
+        if type(value) is ops.CounterRef and value.formula is None:
             formula = place.text  # else it would say 0 in each iteration
         self._recorded.append((formula, place))
 
