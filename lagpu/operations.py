@@ -184,6 +184,18 @@ def parts_in(x: Any, kind: type) -> Iterator[Any]:
             yield from parts_in(part, kind)
 
 
+def replaced(x: Any, change: Callable[[Any], Any], kind: type) -> Any:
+    """Return an operand or a record in which `change` has replaced each part of a class."""
+    if isinstance(x, kind):
+        return change(x)
+    if not isinstance(x, tuple):
+        return x
+    parts = [replaced(part, change, kind) for part in x]
+    if all(map(operator.is_, parts, x)):
+        return x
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+
+
 def read(x: Any, depth: int) -> Any:
     """Return an operand with the values of its scalars, in iteration `depth` of a loop."""
     if type(x) is ScalarRef:
@@ -536,12 +548,6 @@ class Statement(NamedTuple):
     dtype: DType
 
     @property
-    def assigns_counter(self) -> bool:
-        """Whether the statement assigns the counter of the loop that records it."""
-        value = getattr(self.operation, "value", None)
-        return type(value) is CounterRef and value.formula is None
-
-    @property
     def counters(self) -> list[CounterRef]:
         """The references to the counter of the loop that records it."""
         return self._parts(CounterRef)
@@ -733,17 +739,11 @@ def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], 
 def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
     out, desc, operation, dtype = s
+
+    def referring(ref: ScalarRef) -> ScalarRef:
+        return ref._replace(scalar=of.get(id(ref.scalar), ref.scalar))
+
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
     moved_operation = type(operation)(*(of.get(id(x), x) for x in operation))
-    if any(id(ref.scalar) in of for ref in s.scalars):
-        field: str = type(operation).refers  # type: ignore[union-attr]
-        moved_operation = moved_operation._replace(**{field: _moved(getattr(operation, field), of)})
+    moved_operation = replaced(moved_operation, referring, ScalarRef)
     return Statement(of.get(id(out), out), moved_desc, moved_operation, dtype)
-
-
-def _moved(x: Any, of: Mapping[int, Any]) -> Any:
-    """Return an operand that refers to other scalars."""
-    if type(x) is ScalarRef:
-        return x._replace(scalar=of.get(id(x.scalar), x.scalar))
-    parts = [_moved(part, of) if isinstance(part, tuple) else part for part in x]
-    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)

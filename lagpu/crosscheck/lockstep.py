@@ -47,21 +47,9 @@ class Replica:
         return "vector" if self.ndim == 1 else "matrix"
 
 
-def replaced(x: Any, change: Callable[[Any], Any], kind: type = Replica) -> Any:
-    """Return a record in which `change` has replaced each replica, or each part of a kind."""
-    if isinstance(x, kind):
-        return change(x)
-    if not isinstance(x, tuple):
-        return x
-    parts = [replaced(one, change, kind) for one in x]
-    if all(new is old for new, old in zip(parts, x, strict=True)):
-        return x
-    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-
-
 def part(x: Any, k: int) -> Any:
     """Return a record with the handles of backend `k`."""
-    return replaced(x, lambda replica: replica.parts[k])
+    return ops.replaced(x, lambda replica: replica.parts[k], Replica)
 
 
 def replicas_in(x: Any) -> Iterator[Replica]:
@@ -228,8 +216,8 @@ class Crosscheck(Observer):
         rule = meaning.rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
-            by = meaning.Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
-            rule = rule._replace(by=by)
+            on_host = ops.replaced(operation, self._on_host, Replica)
+            rule = rule._replace(by=meaning.Written(on_host, desc, mask, self._entries(w)))
         free = _is_free(s)
         self._each("execute", s)
         w.free = free
@@ -243,7 +231,7 @@ class Crosscheck(Observer):
             return self._same(ops.method_of(operation, x.ndim), values)
         self.free_reads |= operation.monoid.name == "any"
         result = operation.monoid.types(x.dtype)[1]
-        on_host = replaced(operation, self._on_host)
+        on_host = ops.replaced(operation, self._on_host, Replica)
         by = meaning.Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
         rule = meaning.rule_of(operation, result, result)._replace(by=by)
         first, *others = (meaning.scalar_entries(value, result) for value in values)
@@ -354,7 +342,7 @@ class Crosscheck(Observer):
         for k, (place, label) in enumerate(zip(self.places, self.labels, strict=True)):
             given = part(args, k)
             if not place.capabilities.kernels:  # what a product chooses among those of others
-                given = replaced(given, lambda x: x._replace(kernel=None), ops.Product)
+                given = ops.replaced(given, lambda x: x._replace(kernel=None), ops.Product)
             try:
                 found.append(getattr(place, method)(*given))
             except Exception as error:
@@ -446,7 +434,8 @@ class Crosscheck(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
-        if ops.Statement(to.out, ops.Descriptor(), call.operation, call.dtype).assigns_counter:
+        value = getattr(call.operation, "value", None)
+        if type(value) is ops.CounterRef and value.formula is None:
             formula = place.text  # else it would say 0 in each iteration
         self._recorded.append((formula, place))
 
@@ -670,7 +659,7 @@ class LoopTwice:
                     here, above = above, turns.levels.cut(d - 1)
                 masks = {id(turns.here): here, id(turns.above): above}
                 swapped = lambda x, masks=masks: masks.get(id(x), x)  # noqa: E731
-                self._iterate(done, [replaced(s, swapped) for s in self._body])
+                self._iterate(done, [ops.replaced(s, swapped, Replica) for s in self._body])
             return
         empty, unchanged, times, _, holds = turns
         done = 0
@@ -678,9 +667,8 @@ class LoopTwice:
             old = None if unchanged is None else of.dup(unchanged, unchanged.dtype)
             self._iterate(done, self._body)
             done += 1
-            if old is not None and of.isequal(old, unchanged):
-                break
-            if holds is not None and holds.get():
+            steady = old is not None and of.isequal(old, unchanged)
+            if steady or (holds is not None and holds.get()):
                 break
 
     def _iterate(self, done: int, statements: ops.Statements) -> None:

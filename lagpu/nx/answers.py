@@ -12,7 +12,7 @@ import networkx as nx
 from networkx.utils import backends as dispatch
 
 from lagpu import backends, errors
-from lagpu.nx.graph import WEIGHED, Graph
+from lagpu.nx.graph import WEIGHED, Graph, noted
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
@@ -261,7 +261,7 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return "a function as weight is called for all edges, by NetworkX for those it meets."
     settings: Any = nx.config.backends["lagpu"]
     least, converted = settings.least_edges, _converted(G)
-    edges = _noted(G, "lagpu edges", G.number_of_edges)
+    edges = noted(G, "lagpu edges", G.number_of_edges)
     if edges < least:
         return (
             f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
@@ -272,7 +272,7 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return f"{name} of NetworkX takes less time than to convert the graph for one call."
     on_host = rules.by_level and backends.get().device is None
     few = itertools.islice(G, 0, None, max(1, len(G) // 3))  # nodes, to search a little from
-    if on_host and _noted(G, "lagpu deep", lambda: any(_levels_of_few(G, v) >= _DEEP for v in few)):
+    if on_host and noted(G, "lagpu deep", lambda: any(_levels_of_few(G, v) >= _DEEP for v in few)):
         return f"the graph is deep, and {name} of lagpu takes time for each level."
     return True
 
@@ -299,16 +299,6 @@ def _ends_early(limits: Sequence[str]) -> str:
 
 
 _PROBED, _DEEP = 512, 16  # nodes that a search may find, and levels that they have in a deep graph
-
-
-def _noted(G: Any, key: str, find: Callable[[], R]) -> R:
-    """Return what `find` returned before, unless the graph has changed: NetworkX clears notes."""
-    cache = getattr(G, "__networkx_cache__", None)
-    if cache is None:
-        return find()
-    if key not in cache:
-        cache[key] = find()
-    return cache[key]
 
 
 def _levels_of_few(G: Any, node: Any) -> int:

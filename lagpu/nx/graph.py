@@ -44,7 +44,7 @@ class Graph:
         self._turned: Graph | None = None  # the reversed graph
         self.of_directed = False  # whether it is an undirected view of a directed graph
         self._alike: set[Any] = set()  # attributes that are then the same in both directions
-        self.behind: Any = None  # of a view: the graph that it shows, and its `_mark`
+        self.behind: Any = None  # of a view: the graph that it shows, and its mark
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the matrices, which belong to this process and its device."""
@@ -52,7 +52,7 @@ class Graph:
 
     def renew(self) -> None:
         """Convert a view again if the graph behind it has changed, which NetworkX does not note."""
-        if self.behind is not None and _mark(self.behind[0]) is not self.behind[1]:
+        if self.behind and noted(self.behind[0], "lagpu mark", list) is not self.behind[1]:
             names = dict.fromkeys(self.stored.values, 1)
             self.__dict__ = convert_from_nx(self.origin, edge_attrs=names).__dict__
 
@@ -295,14 +295,18 @@ def convert_from_nx(
     found = Graph(stored, directed=directed, multigraph=multigraph, origin=graph)
     while (base := getattr(graph, "_graph", None)) is not None:  # of a view
         found.of_directed, graph = found.of_directed or base.is_directed() > directed, base
-        found.behind = graph, _mark(graph)
+        found.behind = graph, noted(graph, "lagpu mark", list)
     return found
 
 
-def _mark(graph: Any) -> Any:
-    """Return an object that is the same until the graph changes."""
-    cache = getattr(graph, "__networkx_cache__", None)
-    return object() if cache is None else cache.setdefault("lagpu mark", [])
+def noted(G: Any, key: str, find: Callable[[], Any]) -> Any:
+    """Return what `find` returned before, unless the graph has changed: NetworkX clears notes."""
+    cache = getattr(G, "__networkx_cache__", None)
+    if cache is None:
+        return find()
+    if key not in cache:
+        cache[key] = find()
+    return cache[key]
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
