@@ -115,7 +115,7 @@ def bellman_ford(
     distances = Vector(kind, A.nrows, like=A, name="distances")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
-    nearer[_begin(sources)] = 0
+    nearer[sources] = 0
     if goals or limit not in (None, math.inf):
         most = _most(A, kind, math.inf if limit is None else limit)
         ahead = Vector.from_coo(goals, most.value, kind, size=A.nrows, like=A, name="ahead")
@@ -186,8 +186,8 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
     limit = Scalar(kind, name="limit")
-    distances[_begin(sources)] = 0
-    waiting[_begin(sources)] = 0
+    distances[sources] = 0
+    waiting[sources] = 0
     for _ in loop(until_empty=waiting):
         limit << waiting.reduce("min")
         limit(accum=binary.plus) << delta
@@ -421,11 +421,6 @@ def floyd_warshall(A: Matrix) -> Matrix:
         column, row = D[:, k].new(name="column"), D[k, :].new(name="row")
         D(accum=binary.min) << column.outer(row, "plus")
     return D
-
-
-def _begin(sources: list[int]) -> Any:
-    """Return one source as a number, to which an assignment takes no list of indices."""
-    return sources if len(sources) > 1 else sources[0]
 
 
 def _most(A: Matrix, kind: DType, limit: Any) -> Scalar:

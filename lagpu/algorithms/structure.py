@@ -99,9 +99,10 @@ def strongly_connected_components(A: Matrix) -> Vector:
 
     Notes
     -----
-    Each round trims vertices without an edge in or without an edge out, which are components by
-    themselves. Then the colour of a vertex is the least vertex that reaches it, found forward; and
-    from every vertex that is its own colour, a search backward within the colour finds a component.
+    Of a symmetric matrix they are the connected components, and found as those. Else each round
+    trims vertices without an edge in or out, which are components by themselves. Then the colour of
+    a vertex is the least vertex that reaches it, found forward; and from every vertex that is its
+    own colour, a search backward within the colour finds a component.
     Source: Fleischer, Hendrickson and Pinar 2000 (forward and backward); Orzan 2004 (colours).
 
     Examples
@@ -111,6 +112,8 @@ def strongly_connected_components(A: Matrix) -> Vector:
     [0, 1, 1]
     """
     require_square(A)
+    if A.is_symmetric:
+        return connected_components(A)
     n, kind = A.nrows, inputs.index_type(A)
     A = A.select("offdiag").new(name="A")
     rest = Vector.from_scalar(True, n, BOOL, like=A, name="rest")

@@ -24,7 +24,7 @@ from lagpu.dtypes import INT64, DType, as_array, cast
 from lagpu.host import display
 from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
 
-_INDEX = int, np.integer
+_INDEX, _NUMBER = (int, np.integer), (int, float, np.generic)
 _LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 
 
@@ -301,6 +301,8 @@ class Vector(Collection):
         return VectorIndex(self, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
+        if type(indices) is list and len(indices) == 1 and isinstance(value, _NUMBER):
+            indices = indices[0] if type(indices[0]) is int else indices
         alone = isinstance(indices, _INDEX) and not isinstance(value, (Call, IndexExpr, Vector))
         if alone and current_recorder() is None:
             i = arguments.single_index(indices, self.shape[0], self.name)

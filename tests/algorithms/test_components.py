@@ -113,6 +113,17 @@ def test_few_iterations():
     assert max(row.level for row in traced.rows) < 24
 
 
+def test_strong_components_of_an_undirected_graph_are_its_components():
+    """A path of 4096 vertices takes few products, not one a vertex; one way, it is no such graph."""
+    A = matrix(4096, both_ways([(v, v + 1) for v in range(4095)]), "cpu")
+    with lagpu.trace() as traced:
+        labels = strongly_connected_components(A)
+    assert len(traced.rows) < 500
+    assert set(labels.to_dense()) == {0}
+    B = matrix(3, [(0, 1), (1, 2)], "cpu")
+    assert strongly_connected_components(B).to_dense().tolist() == [0, 1, 2]
+
+
 def test_no_vertices(backend):
     A = Matrix("BOOL", 0, 0, backend=backend)
     assert connected_components(A).size == strongly_connected_components(A).size == 0

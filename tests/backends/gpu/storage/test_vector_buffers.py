@@ -142,6 +142,16 @@ def test_a_single_entry_is_one(place):
     assert place.device.to_host(store.listed()[0]).tolist() == [33]
 
 
+def test_a_list_of_one_index_is_one_entry(place):
+    """So a search from ``[v]`` begins as one from v, without an upload."""
+    v = Vector(INT64, 40, backend=place)
+    v[[33]] = 7
+    assert (v.data.single, v[33].new().value) == (33, 7)
+    v[[33]] = [8]
+    v[[-1]] = 9
+    assert [x.tolist() for x in v.to_coo()] == [[33, 39], [8, 9]]
+
+
 @pytest.mark.parametrize("form", ["single", "sparse"])
 def test_the_value_of_one_entry_is_written_to_it(place, form):
     store = Vector(INT64, 40, backend=place).data
