@@ -51,7 +51,6 @@ def plan_program(
     if isinstance(turns, Sweep):
         if not isinstance(turns.levels, GridLevels):
             return Rejection("the levels of a sweep are a matrix")
-        statements = list(body)
         lacking = next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
         swept = match.match_sweep(statements, *turns[:2], pieces.nvals)
         if not lacking and not isinstance(swept, Rejection):
@@ -132,7 +131,7 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
     limit, plus = ops.ScalarValue(dtype), Descriptor(accum=binary.plus)
     upto = ops.ScalarRef(limit, dtype, "limit", ops.ScalarValue.get)
     within, number = Descriptor(f, True), dtype.numpy.type
-    statements = [
+    statements: ops.Statements = [
         Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),
         Statement(limit, plus, ops.Constant(number(least)), dtype),
         Statement(settled, Descriptor(), ops.Select(d, indexunary.valuele, upto), dtype),
@@ -144,6 +143,14 @@ def _relaxation(pieces: Pieces, body: ops.Statements, until: Until) -> GridProgr
         *(s for s in (body[3], body[0], body[1])),
         Statement(waiting, within, ops.Assign(f), dtype),
     ]
+    if isinstance(body, ops.RecordedBody):
+        handles, numbers = [A, f, d, worse, waiting, settled, limit], (least, step)
+        known = body.record.found.get(_relaxation, (None, None))
+        if known[0] != numbers:
+            shapes = [() if x is limit else x.shape for x in handles]
+            known = numbers, ops.Record(statements, handles, shapes)
+            body.record.found[_relaxation] = known
+        statements = ops.RecordedBody(known[1], handles)
     why = "a relaxation may take edges in any order"
     return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse, settled))
 
@@ -510,16 +517,28 @@ class OnOnePiece:
                 self.count = self.inner.count
 
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
-        pieces, written = self._pieces, self._written
+        pieces, written, inner = self._pieces, self._written, cast(Any, self.inner)
         place: Any = pieces.places[0]
         if pieces.are_one:  # facts of before do not hold
             take_all([(x, x.parts) for x in written])
+        sent: dict[int, list[Handle]] = {}
+
+        def send() -> None:
+            """Let what the kernel writes follow it to its owners, without a wait between them."""
+            for x in written:
+                v = self._of[id(x)]
+                if v.form == "bitmap" and v.values is not None:
+                    sent[id(x)] = _sent_by_one(pieces, v, x)
+            place.device.enter()
+
         with place.lock:
             if place.enter is not None:
                 place.enter()
-            cast(Any, self.inner).run()
+            early = not pieces.are_one and inner.final
+            inner.run(meanwhile=send) if early else inner.run()
         if not pieces.are_one:
-            take_all([(x, _sent_by_one(pieces, self._of[id(x)], x)) for x in written])
+            parts = ((x, sent.get(id(x))) for x in written)
+            take_all([(x, own or _sent_by_one(pieces, self._of[id(x)], x)) for x, own in parts])
 
 
 def _on_first(pieces: Pieces, x: GridHandle) -> Any:

@@ -1,6 +1,7 @@
 """A generated loop of a grid is one kernel on each device, and leaves what the statements leave."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,6 +30,8 @@ from lagpu import (
 )
 from lagpu import operations as ops
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.fused import loop as loop_module
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
 from lagpu.backends.grid.backend import GridBackend
@@ -539,6 +542,58 @@ def test_a_search_on_one_device_enters_it(name, monkeypatch):
     work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
     for _ in range(3):  # first, again, and known
         assert plain(work(place, 700)) == plain(work("cpu", 700))
+        assert ", which is faster" in place.last_loop
+
+
+def test_a_known_relaxation_has_the_numbers_of_its_own_matrix():
+    """By the least length vertices are settled: those of another graph's would be too early."""
+    n, place, rng = 200, backends.get("grid:2:sim"), np.random.default_rng(4)
+    i, j = rng.integers(0, n, (2, 12 * n))
+    for least in (40, 40, 1, 40, 1):
+        w = rng.integers(least, 50, len(i))
+        A, B = (
+            Matrix.from_coo(i, j, w, INT64, nrows=n, ncols=n, dup_op=binary.min, backend=x)
+            for x in (place, "cpu")
+        )
+        assert plain(algorithms.sssp(A, 0)) == plain(algorithms.sssp(B, 0))
+        assert "a relaxation may take edges in any order" in place.last_loop
+
+
+@pytest.mark.parametrize("name", ["bfs_levels", "sssp"])
+def test_results_follow_the_kernel_of_one_device_without_a_wait(name, monkeypatch):
+    monkeypatch.setattr(program, "_LARGE", 0)
+    monkeypatch.setattr(loop_module, "lasts", lambda *_: True)
+    order, send, wait = [], program._sent_by_one, SimDevice.wait_in_loop
+    monkeypatch.setattr(program, "_sent_by_one", lambda *x: order.append(x[1].form) or send(*x))
+    monkeypatch.setattr(SimDevice, "wait_in_loop", lambda x: order.append("wait") or wait(x))
+    place, search = backends.get("grid:2:sim"), getattr(algorithms, name)
+    weights = None if name == "bfs_levels" else FP64
+    work = lambda x: search(graph(700, x, weights), 350)  # noqa: E731
+    for _ in range(2):
+        order.clear()
+        assert plain(work(place)) == plain(work("cpu"))
+        assert order[: order.index("wait")] == ["bitmap"]
+
+
+def test_results_that_change_after_the_kernel_are_sent_then(monkeypatch):
+    """A search that ends early gives vertices of the last frontier the values they had."""
+    monkeypatch.setattr(program, "_LARGE", 0)
+    monkeypatch.setattr(loop_module, "lasts", lambda *_: True)
+
+    def counted(place):
+        A, like = generators.path(40, backend=place), partial(Vector, INT64, 40)
+        frontier, levels = like(like=A), like(like=A)
+        parents = Vector.from_scalar(99, 40, INT64, like=A)
+        frontier[7] = 7
+        for depth in loop(until_empty=frontier, times=4):
+            levels(frontier.S) << depth
+            parents(frontier.S) << frontier
+            frontier(~levels.S, replace=True) << semiring.any_secondi(frontier @ A)
+        return plain(levels), plain(parents), plain(frontier)
+
+    place = backends.get("grid:2:sim")
+    for _ in range(3):
+        assert counted(place) == counted("cpu")
         assert ", which is faster" in place.last_loop
 
 

@@ -51,6 +51,7 @@ class KernelLoop(abc.ABC):
     #: Whether what the kernel writes is of use wherever it was stopped, so that the host may go on:
     #: if Python itself raises an interrupt, and no observer measures the loop.
     may_run_on = False
+    final = True  #: Whether values stay as the kernel leaves them, unless it is stopped.
 
     @property
     def nbytes(self) -> int:
@@ -67,9 +68,10 @@ class KernelLoop(abc.ABC):
         time it finishes what an interrupt has left. None if the loop has no iteration.
         """
 
-    def run(self, log: LoopLog | None = None) -> None:
+    def run(self, log: LoopLog | None = None, meanwhile: Callable[[], None] | None = None) -> None:
         """Run the loop to its end; the host waits only if the loop may be stopped.
 
+        It calls `meanwhile` before that, when the kernel has been launched.
         After `KeyboardInterrupt` the vectors are what they were after some whole iteration, or
         before the loop; after any other error, which comes before the kernel ran, what they were.
         """
@@ -90,6 +92,8 @@ class KernelLoop(abc.ABC):
             with heard(device.stop[1]) if waits else device.lock:  # which the caller has
                 steps[0]()
                 launched = True
+                if meanwhile is not None:
+                    meanwhile()
                 _end(device if waits else None, steps[1], before)
                 ended = True
         except BaseException as error:

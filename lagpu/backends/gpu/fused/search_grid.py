@@ -247,7 +247,7 @@ class GridSearch(KernelLoop):
             self.why = f"{self.why}; {rule.why}"
         self.statements, self.device, self.written = statements, A.device, written
         self._A, self._times, self._rule, self.plan = A, times, rule, plan
-        self.stops = plan.stops
+        self.stops, self.final = plan.stops, times is None and not plan.added
 
     @functools.cached_property
     def _body(self) -> SearchBody:
