@@ -329,6 +329,10 @@ def match_sweep(
     nvals: Callable[[Any], int] = operator.attrgetter("nvals"),
 ) -> SweepBody | ops.Rejection:  # fmt: skip
     """Match the body of a sweep, or say why it does not fit."""
+    if isinstance(statements, ops.RecordedBody):  # of which the masks have the last places
+        known = ops.once(statements, _sweep_of_places)
+        if isinstance(known, SweepBody):
+            return known.on(statements)
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return ops.Rejection(f"{len(places)} products in the body; a sweep has one")
@@ -347,6 +351,13 @@ def match_sweep(
     body = _of_sweep(statements, place, replaced)
     why = _why_no_product(body, above, nvals) or _why_not_after(body, above)
     return ops.Rejection(why) if why else body
+
+
+def _sweep_of_places(statements: ops.Statements) -> SweepBody | ops.Rejection:
+    """Match the body of a record, whatever entries its vectors have."""
+    record = cast(ops.RecordedBody, statements).record
+    here, above = record.places[-2:]
+    return match_sweep(record.statements, here, above, lambda _: 1)
 
 
 def _stays_in(s: ops.Statement, vectors: list[ops.Handle]) -> bool:

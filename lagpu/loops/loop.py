@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -134,9 +134,14 @@ class KnownLoop:
             return self  # which no name means
         return lookup(name, local, outer)
 
-    def learn(self, statements: list[Statement], handles: list[ops.Handle]) -> bool:
-        """Take the statements of a record; return False if they have objects without a name."""
-        named = {id(x) for x in handles}
+    def learn(
+        self, statements: list[Statement], handles: list[ops.Handle], masks: Sequence[Any] = ()
+    ) -> bool:
+        """Take the statements of a record; return False if they have objects without a name.
+
+        The `masks` of a sweep are the last of the record's handles.
+        """
+        named = {id(x) for x in (*handles, *masks)}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
             scalars = [ref.scalar for ref in s.scalars]
@@ -146,7 +151,8 @@ class KnownLoop:
             if not used <= named or lists is not None:
                 return False
         shapes = dict(zip(self._same or range(len(handles)), self._shapes, strict=True))
-        self.record = ops.Record(statements, handles, [shapes[k] for k in range(len(handles))])
+        of = [*(shapes[k] for k in range(len(handles))), *(x.shape for x in masks)]
+        self.record = ops.Record(statements, [*handles, *masks], of)
         self.ndim = max(len(s.out.shape) for s in self.record.statements)
         return True
 
@@ -179,8 +185,9 @@ def find_known(frame: FrameType, backend: Backend, ndim: int = 0) -> ops.Recorde
 
 
 def keep_known(
-    frame: FrameType, site: int, backend: Backend, body: LoopBody, statements: list[Statement]
-) -> None:
+    frame: FrameType, site: int, backend: Backend, body: LoopBody, statements: list[Statement],
+    masks: Sequence[ops.Handle] = (),
+) -> None:  # fmt: skip
     """Keep the record of a loop that began at a site of `frame`, if it may be reused."""
     written = any("written" in uses for uses in body.names.values())
     if body.counter or written:
@@ -194,7 +201,7 @@ def keep_known(
             return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
-    if handles is None or not known.learn(statements, handles):
+    if handles is None or not known.learn(statements, handles, masks):
         return
     if len(_known) >= _MOST:
         _known.clear()
@@ -751,15 +758,24 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
         may = isinstance(levels, Vector) and found.deepest > 0
         if not may or _patience(backend, found.data, body, frame) is None:
             return _iterate_levels(found)
-        return _record_sweep(backend, found, body)
+        return _record_sweep(backend, found, body, lambda *_: None)
+    if found.deepest < 1:
+        backend.last_loop = "no iteration"
+        return iter(())
     why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
         why = why or "its levels are a matrix that is not stored as a bitmap"
-    body = LoopBody(reason=why) if why else read_body(sys._getframe(1), "sweep")
+    frame = sys._getframe(1)
+    if not why and current_observer() is None:
+        recorded = find_known(frame, backend, levels.ndim)
+        if recorded is not None:
+            return _sweep_known(backend, found, recorded)
+    body = LoopBody(reason=why) if why else read_body(frame, "sweep")
     if body.scalar:
         why = f"{body.scalar} is a scalar, and a sweep can neither read nor write one"
         body = LoopBody(reason=why)
-    return _record_sweep(backend, found, body)
+    learn = partial(keep_known, frame, _site(frame), backend, body)
+    return _record_sweep(backend, found, body, learn)
 
 
 class _Levels:
@@ -824,11 +840,20 @@ def _iterate_levels(levels: _Levels, above: Any = None, done: int = 0) -> Iterat
     return _observed(pairs(), done)
 
 
-def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:
+def _sweep_known(backend: Backend, levels: _Levels, body: ops.RecordedBody) -> Iterator[Pair]:
+    """Run a whole sweep whose body was recorded before; iterate if the backend does not."""
+    blank = getattr(levels.data, "mask", None)  # a level need not be cut out that no one reads
+    here, above = (blank() if blank else levels.data.cut(levels.deepest - k) for k in (0, 1))
+    body.handles += here, above
+    turns = ops.Sweep(here, above, levels.data)
+    done = _run_whole(backend, partial(_planned, backend, body, turns))
+    return iter(()) if done else _iterate_levels(levels)
+
+
+def _record_sweep(
+    backend: Backend, levels: _Levels, body: LoopBody, learn: Callable[..., None]
+) -> Iterator[Pair]:
     """Record the body once and let the backend run the whole sweep; if impossible, iterate."""
-    if levels.deepest < 1:
-        backend.last_loop = "no iteration"
-        return
     if not body.statements:
         _run_eagerly(backend, body.reason)
         yield from _iterate_levels(levels)
@@ -839,6 +864,8 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         recorder.open()
         yield here, above
         recorder.close()
+        if len(recorder.statements) == body.statements and not recorder.parts:
+            learn(recorder.statements, (here.data, above.data))
         _mask_parts(recorder, (here.data, above.data))
         if len(recorder.statements) < body.statements + len(recorder.parts):
             _run_eagerly(backend, "the body writes vectors and matrices")

@@ -72,8 +72,9 @@ class FusedSweep(KernelLoop, emit.Writer):
         )
 
     def _kernel(
-        self, file: str, macros: dict[str, str], *, params: Sequence[str], bounds: str,
-        at: str, swept: str, made: str, first: Sequence[str], last: Sequence[str], values: str = "",
+        self, file: str, macros: dict[str, str], *, params: Sequence[str], at: str, swept: str,
+        made: str, first: Sequence[str], last: Sequence[str], values: str = "",
+        bounds: str = "LG_BLOCK, 1",
     ) -> Kernel:  # fmt: skip
         """Return the kernel ``sweep`` of a file that errors name, once vectors are named."""
         body, names, product = self._body, self.params, self._body.multiply.product
@@ -82,9 +83,17 @@ class FusedSweep(KernelLoop, emit.Writer):
         types = index_types(form)
         kinds = emit.column_types(types, A.dtype)
         columns = ", ".join(map(names.add, kinds, emit.columns_of(form, A.dtype)))
-        names.product(product, self._x.dtype, A.dtype, "Product", **types)
         x, y = self._names_of([self._x, self._y])
         values = values or f"{x}_{'made' if self._in_order else 'values'}"
+        record = getattr(self.statements, "record", None)
+        key = (file, *macros.items(), *types.items(), at, swept, made, values, *first, *last)
+        known, begin = {} if record is None else record.found, len(names.text)
+        if key in known:
+            kernel, text, fixed = known[key]
+            names.text += text
+            names.arguments.fixed += fixed
+            return kernel
+        names.product(product, self._x.dtype, A.dtype, "Product", **types)
         after = [self._statement(s) for s in body.after]
         before = [self._statement(s) for s in body.before]
         near = self._names_of([*self._kept, *self._read])
@@ -133,7 +142,9 @@ class FusedSweep(KernelLoop, emit.Writer):
                 "}",
             ]
         )
-        return from_source(text, "sweep", file=file, prelude=names.prelude.text, **macros)
+        kernel = from_source(text, "sweep", file=file, prelude=names.prelude.text, **macros)
+        known[key] = kernel, names.text[begin:], names.arguments.fixed[begin:]
+        return kernel
 
     def _add_vector(self, x: VectorStore) -> None:
         """Add the parameters of a vector: ``_words``, ``_values`` and ``_iso``.
@@ -230,7 +241,6 @@ class VectorSweep(FusedSweep):
                 "const i64* offsets", "i64 num_words", "i64 num_marks", "u32* marks",
                 "u32* entries", "i64* reached", "GridBarrier* barrier",
             ),
-            bounds="LG_BLOCK, 1",
             at=f"AtVertex<{_mark(levels.deepest)[0]}>",
             swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
             # The mark of a vertex records its entry.
@@ -298,7 +308,6 @@ class PieceSweep(VectorSweep):
                 "const i32* slots_of", "const i32* names_of", "u32 piece", "u32 epoch",
                 "u64 patience", "const u64* windows", "const u64* stop", "u64* result",
             ),
-            bounds="LG_BLOCK, 1",
             at=f"AtPiece<{mark}>",
             values=f"all.in_own<const {kind.ctype}>(values_at)",
             swept="order, offsets, nullptr, At{{all.in_own<At::Mark>(marks_at)}, slots}",

@@ -263,8 +263,12 @@ class VectorLevels:
     def starts(self) -> list[int]:
         return self._device.to_host(self.offsets).tolist()
 
+    def mask(self) -> VectorStore:
+        """Return an empty vector in place of a level, for a sweep whose body is known."""
+        return VectorStore(self._device, self._counters, BOOL, self.size)
+
     def cut(self, d: int) -> VectorStore:
-        made = VectorStore(self._device, self._counters, BOOL, self.size)
+        made = self.mask()
         with self._device.lock, self._device.entered():
             vertices = self.order[self.starts[d] : self.starts[d + 1]]
             if len(vertices) == self.size:

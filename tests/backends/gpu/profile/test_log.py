@@ -54,6 +54,12 @@ def is_unlogged(t, place, how, loops=1):
     return True
 
 
+@pytest.fixture
+def unknown(monkeypatch):
+    """A body that is known has no masks; a traced one is recorded each time."""
+    monkeypatch.setattr("lagpu.loops.loop.find_known", lambda *_: None)
+
+
 def launches(recorded):
     """What the device was asked for, but for the counts and the times that a trace wants."""
     return [name for name in recorded if name not in ("timer", "count_bits")]
@@ -62,6 +68,7 @@ def launches(recorded):
 # ------------------------------------------------------------------------ it runs as ever
 
 
+@pytest.mark.usefixtures("unknown")
 @pytest.mark.parametrize(
     ("graph", "batch", "k", "how", "loops"),
     [
@@ -93,6 +100,7 @@ def test_traced_betweenness_runs_as_untraced(place, recorded, graph, batch, k, h
     assert all(row.level is None and "betweenness.py:" in row.where for row in swept)
 
 
+@pytest.mark.usefixtures("unknown")
 def test_nothing_waits_for_a_sweep(place, recorded):
     A = generators.path(40, backend=place)
     levels, paths = algorithms.betweenness.count_paths(A, [0])

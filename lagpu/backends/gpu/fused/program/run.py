@@ -62,6 +62,8 @@ def generated_sweep(
 ) -> GeneratedLoop | Rejection:
     """Return a loop whose body ends with the masks of the next level; `why`: it is no sweep."""
     levels: Any = turns.levels
+    for k, mask in enumerate(turns[:2]):  # which may be empty: see `VectorLevels.mask`
+        mask.restore(levels.cut(levels.deepest - k).state())
     like = levels.vector
     empty = functools.partial(VectorStore, like.device, like.counters, like.dtype, like.size)
     made = as_loop(statements, turns, empty)
