@@ -33,7 +33,7 @@ SAID = [
     ("algorithms.md", "Steps of 8 to 16 times the largest weight", RULE),
     ("fusing.md", "pulls if 14 times these (3 times if it adds up)", RULE),
     ("planner.md", "the steps are at most 8 times the products", RULE),
-    ("grid.md", "Waiting ends after 10 seconds", RULE),
+    ("grid.md", "After 10 seconds a block marks", RULE),
     ("index.md", "For a lecture of 90 minutes", PLAN),
     ("bfs.md", "A lecture of 90 minutes", PLAN),
     *(("bfs.md", f"# Exercise {k} ({m} minutes)", PLAN) for k, m in enumerate((5, 8, 8, 7, 6), 1)),
