@@ -51,8 +51,7 @@ def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
     """Return a matrix, also made of a view, with its triplets, or raise if it is too large."""
     if not isinstance(A, Matrix | TransposedMatrix | SelectionMatrix):
         raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix. Give one.")
-    remedy = "Draw a part of it, or a smaller graph."
-    _refuse_larger(what, A.nvals, _FETCHED, "entries", remedy)
+    _refuse_larger(what, A.nvals, _FETCHED, "entries", "Draw a part of it, or a smaller graph.")
     stored = A if isinstance(A, Matrix) else A.new(name=A.name)
     return stored, *stored.to_coo()
 
@@ -195,8 +194,7 @@ def _cells(x: Vector | Matrix, what: str) -> Cells:
     else:
         remedy = "Draw a part, such as A[:20, :20].new()."
         _refuse_larger(what, max(x.shape), _CELLS, "rows or columns", remedy)
-    shape = x.shape if isinstance(x, Matrix) else (1, x.size)
-    return Cells(x.name, *shape).fill(triplets(x))
+    return Cells(x.name, *(x.shape if isinstance(x, Matrix) else (1, x.size))).fill(triplets(x))
 
 
 def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
@@ -516,8 +514,7 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     few = n <= 20
     ax = axes(ax, 6.4 if 10 < n <= 20 else 5.2, 3)
     colours = look.level_colours(n) if few else look.BLUE
-    bars = ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)
-    for depth, bar in enumerate(bars):
+    for depth, bar in enumerate(ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)):
         bar.set_gid(f"level-{depth}")
     if without:
         place, width = (n + 0.2, 0.8) if few else (1.03 * n, max(1.0, 0.02 * n))
@@ -644,8 +641,7 @@ def _graph_vertices(
     if level is None:
         return
     if most < 12:
-        scale = min(1, 70**0.5 / (2 * radius))
-        style = {"frameon": False, "fontsize": LABEL, "markerscale": scale}
+        style = {"frameon": False, "fontsize": LABEL, "markerscale": min(1, 70**0.5 / (2 * radius))}
         canvas.ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3, **style)
         return
     from matplotlib.cm import ScalarMappable
@@ -653,5 +649,4 @@ def _graph_vertices(
     from matplotlib.ticker import MaxNLocator
 
     shades = ScalarMappable(Normalize(-0.5, most + 0.5), ListedColormap(colours))
-    ticks = MaxNLocator(8, integer=True)
-    _colour_bar(canvas.ax, shades, "level", shrink=0.6, ticks=ticks)
+    _colour_bar(canvas.ax, shades, "level", shrink=0.6, ticks=MaxNLocator(8, integer=True))

@@ -583,9 +583,7 @@ def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
         if re.fullmatch(pattern, name):
             return advice
     near = difflib.get_close_matches(name, names, n=5, cutoff=0.4)
-    if near:
-        return f"The nearest names are {', '.join(near)}."
-    return f"dir({kind}) lists the names."
+    return f"The nearest names are {', '.join(near)}." if near else f"dir({kind}) lists the names."
 
 
 class Namespace:

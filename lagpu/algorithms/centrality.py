@@ -579,10 +579,9 @@ def _distribution(
     A: Matrix, weights: Any, what: str, total: float = 1, name: str = "pagerank"
 ) -> Vector:
     """Return weights as a full vector with the sum `total`; equal ones for None."""
-    n = A.nrows
-    full = Vector(FP64, n, like=A, name=what)
+    full = Vector(FP64, A.nrows, like=A, name=what)
     if weights is None:
-        full << total / max(n, 1)
+        full << total / max(A.nrows, 1)
         return full
     given = _of_vertices(A, weights, f"{name}: {what}")
     found = given.to_coo()[1].astype(float)

@@ -148,8 +148,7 @@ def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
     inputs.require_finite(B, what)
     largest = B.apply("abs").new().reduce("max").new().value
     if largest:
-        power = math.ldexp(0.5, math.frexp(largest)[1])
-        B << B.apply("truediv", right=power)
+        B << B.apply("truediv", right=math.ldexp(0.5, math.frexp(largest)[1]))
     return B
 
 

@@ -322,12 +322,11 @@ def path_weight(A: Matrix, path: Any) -> int | float:
         return total
     begin, end = zip(*set(steps), strict=True)
     taken = Matrix.from_coo(begin, end, True, BOOL, nrows=A.nrows, ncols=A.nrows, like=A)
-    lengths = A.ewise_mult(taken, binary.first).new()
-    found = {(i, j): x for i, j, x in zip(*(x.tolist() for x in lengths.to_coo()), strict=True)}
+    lengths = A.ewise_mult(taken, binary.first).new().to_dicts()
     for u, v in steps:
-        if (u, v) not in found:
+        if v not in lengths.get(u, ()):
             raise NoPath(f"path_weight: there is no edge {u} -> {v}.")
-        total += found[u, v]
+        total += lengths[u][v]
     return total
 
 
@@ -464,9 +463,7 @@ def _relax_further(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
     # length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
     # there may be no cycle, and they converge.
     rows, cols, lengths = A.to_coo()
-    reached = np.zeros(A.nrows, bool)
-    reached[distances.to_coo()[0]] = True
-    kept = reached[rows]
+    kept = np.isin(rows, distances.to_coo()[0])
     rows, cols, lengths = rows[kept], cols[kept], lengths[kept]
     dense, parents = distances.to_dense(0), np.full(A.nrows, -1)
     while not (cycle := cycle_of(parents)):

@@ -71,10 +71,9 @@ class SearchBody(NamedTuple):
     def counts(self) -> bool:
         """Whether products are the frontier's values, added up in a type that counts fit."""
         product = self.product
-        first = "First" if product.flip else "Second"
         return (
             product.semiring.monoid.op.cuda == "Plus"
-            and product.semiring.multiply.cuda == first
+            and product.semiring.multiply.cuda == ("First" if product.flip else "Second")
             and self.frontier.dtype == product.domain == product.result
             and product.result.name in ("FP64", "FP32", "INT64", "UINT64")
         )
@@ -411,12 +410,11 @@ def _why_no_product(body: SweepBody, above: ops.Handle, nvals: Callable[[Any], i
 def _why_not_after(body: SweepBody, above: ops.Handle) -> str:
     y = body.product.out
     for s in body.after:
-        desc = s.desc
-        inside = desc.mask is None and _stays_in(s, [above, y])
-        if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
+        inside = s.desc.mask is None and _stays_in(s, [above, y])
+        if not _keeps_to(s, above) and not (inside and (s.desc.accum is not None or s.out is y)):
             return f"{method(s)} after the product is not masked by above"
         if holds(body.replaced, s.out):
             return f"{method(s)} after the product writes a vector that is replaced at here"
-        if desc.replace and s.out is not y:
+        if s.desc.replace and s.out is not y:
             return f"{method(s)} after the product has replace"
     return ""

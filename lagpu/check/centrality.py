@@ -211,8 +211,7 @@ def check_edge_betweenness(
     proof = Proof(name, BETWEENNESS_RULES, A, values=weight)
     given = Proof(name, BETWEENNESS_RULES, centrality, values=True)
     edges, found = (of.matrix().tocsc() for of in (proof, given))
-    lists = [(x.indptr, x.indices) for x in (edges, found)]
-    if not all(map(np.array_equal, *lists)):
+    if not all(map(np.array_equal, *[(x.indptr, x.indices) for x in (edges, found)])):
         raise DimensionMismatch(
             f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
         )
@@ -387,8 +386,7 @@ def check_pagerank(
         wanted = np.full(n, 1 / max(n, 1))
         for _ in range(max_iter):
             wanted = step(wanted)
-        bad = _differ(rank, wanted, 1e-9)
-        return proof.refuse(3, bad, lambda v: f"{rank[v]}, not {wanted[v]}")
+        return proof.refuse(3, _differ(rank, wanted, 1e-9), lambda v: f"{rank[v]}, not {wanted[v]}")
     moved = np.abs(step(rank) - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
     holds = not n or moved < enough + 1e-12
@@ -462,8 +460,7 @@ def check_katz(
     if normalized:
         _require_one(proof, np.linalg.norm(x))
         factor = max(0.0, rest @ begin / (begin @ begin)) if begin.any() else 0.0
-    allowed = n * tol * max(1, abs(alpha) * norm)
-    return _require_still(proof, rest - factor * begin, allowed)
+    return _require_still(proof, rest - factor * begin, n * tol * max(1, abs(alpha) * norm))
 
 
 def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) -> tuple[str, ...]:
@@ -535,5 +532,4 @@ def check_degree_centrality(
     into, out = ends(proof.edges), ends(proof.edges.reversed)
     both = into + (ends(proof.edges, loops=True) if proof.edges.symmetric else out)
     wanted = {"in": into, "out": out, "all": both}[kind] / max(n - 1, 1) if n > 1 else np.ones(n)
-    bad = _differ(found, wanted, 1e-15)
-    return proof.refuse(0, bad, lambda v: f"{found[v]}, not {wanted[v]}")
+    return proof.refuse(0, _differ(found, wanted, 1e-15), lambda v: f"{found[v]}, not {wanted[v]}")

@@ -296,8 +296,7 @@ class Slices:
         lengths = next(iter(self.own.values())).values
         whole = lengths is not None and lengths.dtype.kind != "f"
         far: Any = np.iinfo(np.int64).max if whole else np.inf
-        start = np.where(np.arange(self.n) == source, type(far)(0), far)
-        found = self.relaxed(start, far)
+        found = self.relaxed(np.where(np.arange(self.n) == source, type(far)(0), far), far)
         return found, found < far
 
     def relaxed(self, distance: Array, far: Any = np.inf) -> Array:
@@ -332,8 +331,7 @@ class Slices:
             return leaves, least[leaves]
 
         for number in range(self.parts.count):
-            stars = self.gather(functools.partial(star, number=number))
-            for leaves, centres in stars:
+            for leaves, centres in self.gather(functools.partial(star, number=number)):
                 if len(leaves):  # one slice at a time: no piece holds those of all
                     begin = np.concatenate([leaves, np.arange(self.n)])
                     label = components(self.n, begin, np.concatenate([centres, label]))
@@ -459,8 +457,7 @@ class Proof:
         values: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.rules = name, rules
-        known = isinstance(A, Pattern) and not values
-        self.edges = A.slices if known else _slices(A, values)
+        self.edges = A.slices if isinstance(A, Pattern) and not values else _slices(A, values)
         self.n = self.edges.n
         self.unreached = self.n + 1
         if source is None:
@@ -575,8 +572,7 @@ class Proof:
 
     def whole(self, result: Any, name: str, word: str, below: int) -> Array:
         """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
-        values = self.full(result, name, word, lambda x: self.are_vertices(x, below))
-        return values.astype(np.int64)
+        return self.full(result, name, word, lambda x: self.are_vertices(x, below)).astype(np.int64)
 
     def at_source(self, result: Any, name: str, word: str, wanted: int, rule: int = 0) -> Lookup:
         """Return `dense` of a result, which must have the wanted value at the source."""

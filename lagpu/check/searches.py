@@ -123,8 +123,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
         6, ~known, lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}"
     )
     nearest = proof.nearest(level)
-    reached = np.where(level < proof.unreached, level, nearest + 1)
-    _prove_no_long_edge(proof, 4, reached, nearest)
+    _prove_no_long_edge(proof, 4, np.where(level < proof.unreached, level, nearest + 1), nearest)
     _prove_no_long_edge(proof, 5, level, nearest)
     return proof.report(level)
 

@@ -229,8 +229,7 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     member = proof.members(members)
     inside = proof.neighbours(lambda own, other: member[own] & member[other])
     proof.refuse(0, member & (inside < k), lambda v: f"{inside[v]} neighbours, not {k}")
-    left = _peeled(proof) >= k
-    return proof.refuse(1, left & ~member, lambda v: "left, but not a member")
+    return proof.refuse(1, (_peeled(proof) >= k) & ~member, lambda v: "left, but not a member")
 
 
 def _peeled(proof: Proof) -> Array:
@@ -317,8 +316,7 @@ def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[
     wanted = np.zeros(proof.n)
     for v, near in enumerate(strength):
         ways = sum((u in out[v]) + (v in out[u]) for u in near)
-        both = sum(u in out[v] and v in out[u] for u in near)
-        possible = 2 * (ways * (ways - 1) - 2 * both)
+        possible = 2 * (ways * (ways - 1) - 2 * sum(u in out[v] and v in out[u] for u in near))
         around = sum(
             near[u] * near[w] * strength[u].get(w, 0.0) for u, w in itertools.permutations(near, 2)
         )
@@ -723,8 +721,7 @@ def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[s
     label = proof.full(labels, "labels", "label")
     name = Proof(proof.name, CONTRACTION_RULES, quotient).full(names, "names", "name")
     right = np.unique(label)
-    same = name.tolist() == right.tolist()
-    proof.require(0, same, f"{name.tolist()}, not {right.tolist()}")
+    proof.require(0, name.tolist() == right.tolist(), f"{name.tolist()}, not {right.tolist()}")
     sums: Places = defaultdict(float)
     edges = proof.matrix().tocoo()
     for u, v, x in zip(edges.row, edges.col, edges.data.tolist(), strict=True):

@@ -348,8 +348,7 @@ def legend(place: Any, kinds: Sequence[Kind], loc: str, columns: int = 1, **more
         for kind in dict.fromkeys(kinds)
     ]
     style = {"frameon": False, "fontsize": LABEL, "handlelength": 1.2, "handleheight": 1.2}
-    made = place.legend(handles=patches, loc=loc, ncols=columns, **style, **more)
-    for label in made.get_texts():
+    for label in place.legend(handles=patches, loc=loc, ncols=columns, **style, **more).get_texts():
         label.set(**AS_IT_IS)
 
 

@@ -321,8 +321,7 @@ def kronecker_tuples(
     """Return, by the number of each local piece, its share of the tuples of `kronecker`, INT32."""
     # These are the edges before self-loops and repeated ones are dropped. A share is a run of them,
     # on the piece's GPU if it has one, else on the host; a backend without pieces is piece 0.
-    alone = grid.capabilities.parts is None
-    _, draws = size_of("kronecker", scale, edge_factor, alone=alone)
+    _, draws = size_of("kronecker", scale, edge_factor, alone=grid.capabilities.parts is None)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 

@@ -82,9 +82,7 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
 
 
 def _simple(u: Array, v: Array, n: int, directed: bool, backend: Place) -> Matrix:
-    if directed:
-        return from_entries(u, v, None, n, n).matrix(backend)
-    return _joined(u, v, n, backend)
+    return from_entries(u, v, None, n, n).matrix(backend) if directed else _joined(u, v, n, backend)
 
 
 def _joined(u: Array, v: Array, n: int, backend: Place) -> Matrix:
@@ -234,8 +232,7 @@ def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matr
 def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) -> None:
     """Ask for the memory of `links` chains a junction, before any is drawn."""
     edges = int(n * links * mean)
-    vertices = n + edges - int(n * links)
-    require(what, vertices, edges, extra=40 * edges, backend=backend)
+    require(what, n + edges - int(n * links), edges, extra=40 * edges, backend=backend)
 
 
 def _chained(

@@ -104,8 +104,7 @@ def vector_text(v: Any) -> str:
     """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu) {0: 1, 2: 2}``."""
     found = _first_entries(v)
     if not isinstance(found, str):
-        shown = [f"{i}: {x}" for i, x in found[:FEW]] + ["..."] * (len(found) > FEW)
-        found = ", ".join(shown)
+        found = ", ".join([f"{i}: {x}" for i, x in found[:FEW]] + ["..."] * (len(found) > FEW))
     return f"{_facts(v)} {{{found}}}"
 
 
@@ -116,8 +115,7 @@ def vector_html(v: Any) -> str:
 def _row_of_cells(size: int, found: list[tuple[int, Any]]) -> str:
     """Return a row of cells: entries, and the positions without entries between them."""
     indices, cells, at = [], [], 0
-    ends = [*found[:FEW], *([(size, None)] if len(found) <= FEW else [])]
-    for i, x in ends:
+    for i, x in [*found[:FEW], *([(size, None)] if len(found) <= FEW else [])]:
         if i - at > (GAP if size > SHORT else SHORT):
             indices.append("")
             cells.append(f'<td title="no entry" {_REST}{i - at:,} without</td>')

@@ -52,8 +52,7 @@ def end(_signal: object = None, _frame: object = None) -> None:
         with suppress(BaseException):  # whatever fails, the process ends
             clean()
     try:
-        shown = _SHOW_CURSOR if os.isatty(2) else b""
-        os.write(2, shown + b"lagpu: interrupted.\n")
+        os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"lagpu: interrupted.\n")
     finally:
         os._exit(INTERRUPTED)
 

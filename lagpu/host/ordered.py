@@ -52,9 +52,7 @@ class Graph:
 
     def without(self, vertices: Array) -> Graph:
         """Return the graph without the edges that lead to some vertices."""
-        free = np.ones(self.n, bool)
-        free[vertices] = False
-        kept = free[self.idx]
+        kept = np.isin(self.idx, vertices, invert=True)
         return Graph(np.concatenate([[0], np.cumsum(kept)])[self.ptr], self.idx[kept])
 
 

@@ -70,11 +70,8 @@ def drops_an_error(frame: FrameType) -> bool:
 @functools.lru_cache(maxsize=4096)
 def taken_by(code: CodeType, instruction: int) -> str:
     """Return the name of the instruction that takes the value of another, as ``"CALL"``."""
-    for opcode in code.co_code[instruction + 2 :: 2]:
-        name = dis.opname[opcode]
-        if not name.startswith(_BESIDE):
-            return name
-    return ""
+    names = (dis.opname[opcode] for opcode in code.co_code[instruction + 2 :: 2])
+    return next((name for name in names if not name.startswith(_BESIDE)), "")
 
 
 def line_of_author() -> tuple[str, int, str]:
@@ -106,10 +103,8 @@ def mentioned_in_with(frame: FrameType) -> frozenset[str]:
 def lines_of(frame: FrameType) -> tuple[int, int]:
     """Return the first and the last line of a frame's running statement."""
     line = frame.f_lineno
-    for first, last in _simple_statements(frame.f_code):
-        if first <= line <= last:
-            return first, last
-    return line, line
+    ends = _simple_statements(frame.f_code)
+    return next(((a, b) for a, b in ends if a <= line <= b), (line, line))
 
 
 def source_of(frame: FrameType) -> str:

@@ -295,8 +295,7 @@ def _weights(values: Any, count: int, what: str) -> Array:
     if found.dtype.kind not in "biuf":
         raise errors.DomainMismatch(f"{what}: a weight is no number.")
     if found.dtype.kind == "f" and np.isnan(found).any():
-        k = int(np.argmax(np.isnan(found)))
-        fact = f"the weight of edge {k} is missing (NaN)"
+        fact = f"the weight of edge {int(np.argmax(np.isnan(found)))} is missing (NaN)"
         raise errors.InvalidValue(f"{what}: {fact}. Fill or drop it.")
     return found
 
@@ -323,8 +322,7 @@ def from_igraph(
         raise errors.InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
     pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
     weights = None if weight is None else _weights(g.es[weight], m, what)
-    csc = _csc(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op)
-    return csc.matrix(backend)
+    return _csc(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op).matrix(backend)
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
@@ -484,8 +482,7 @@ def from_graphblas(
     kind = kinds.get(type(x).__name__)
     if kind is None:  # an expression, a mask or a view
         return from_graphblas(x.new(), dtype=dtype, backend=backend, name=name)
-    given = lookup(x.dtype.name)
-    wanted = given if dtype is None else lookup(dtype)
+    wanted = lookup(x.dtype.name) if dtype is None else lookup(dtype)
     if kind is Scalar:
         return Scalar(wanted, x.value, name=name or x.name)
     place = backends.choose(None, backend)

@@ -171,8 +171,7 @@ class _Reader:
 
     def values(self) -> Array:
         """Return a value for each entry; an iso-valued file has one for all."""
-        kind = str(self.head["data_types"]["values"])
-        iso = re.fullmatch(r"iso\[(.*)\]", kind)
+        iso = re.fullmatch(r"iso\[(.*)\]", str(self.head["data_types"]["values"]))
         if iso is None:
             return self.array("values", self.count)
         self.head["data_types"]["values"] = iso[1]

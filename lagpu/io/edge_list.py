@@ -478,9 +478,8 @@ class Form(NamedTuple):
 def is_table(data: bytes) -> bool:
     """Return whether a text is a table of edges, by its first line after comments."""
     first = next(reading.data_lines(data), (0, b""))[1][: reading.PIECE]
-    if b"," in first or b";" in first:
-        return True
-    return b"\t" in first and are_columns(first.decode("utf-8", "replace").split("\t"))
+    by_tabs = b"\t" in first and are_columns(first.decode("utf-8", "replace").split("\t"))
+    return by_tabs or b"," in first or b";" in first
 
 
 def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:

@@ -189,8 +189,7 @@ def by_suffix(file: Path) -> Format | None:
     """Return the format of a suffix, which that of a packing may follow where files are packed."""
     packed = file.suffix in PACKINGS
     suffix = (file.with_suffix("") if packed else file).suffix.lower()
-    found = (f for f in FORMATS if suffix in f.suffixes and not (packed and f.magic))
-    return next(found, None)
+    return next((f for f in FORMATS if suffix in f.suffixes and not (packed and f.magic)), None)
 
 
 def of_start(start: bytes, name: str) -> Format | None:

@@ -317,7 +317,6 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
     budget.require(_BYTES * len(data), "its elements", held=len(data))
     with reading.errors_named(f"read: {name}"):  # of XML, of GML, of numbers, of nesting
         G = nx.read_graphml(stream) if kind == "GraphML" else nx.read_gml(stream, label="id")
-    weights = _weights_of(G, name)
     nodes, ids = _numbered(G, options, name)
     place = dict(zip(G, nodes.tolist(), strict=True))
     pairs = np.array([(place[u], place[v]) for u, v in G.edges()], np.int64).reshape(-1, 2)
@@ -327,7 +326,7 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
         u, v = np.minimum(u, v), np.maximum(u, v)
     n = int(nodes.max(initial=-1)) + 1
     how: Any = {"held": len(data), "n": n, "ids": ids, "undirected": undirected}
-    return reading.graph_of(Edges(u, v, weights), budget, options, **how)
+    return reading.graph_of(Edges(u, v, _weights_of(G, name)), budget, options, **how)
 
 
 def _weights_of(G: Any, name: str) -> Array | None:

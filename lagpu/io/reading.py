@@ -269,8 +269,7 @@ def shares(
         for at, stop in cuts(data, start, size):
             if width > len(places) and not data.isascii():
                 data[at:stop].decode()  # columns that are not read
-            form = separator, at, stop, width, places, kind, quotes
-            found = _columns_of(data, *form)
+            found = _columns_of(data, separator, at, stop, width, places, kind, quotes)
             if found is None:
                 raise Malformed
             yield found
@@ -635,9 +634,7 @@ class Names(defaultdict[Hashable, int]):
                 order = sorted(range(len(names)), key=names.__getitem__)
             except TypeError:
                 return edges, ids
-            rank = np.empty(len(ids), np.int64)
-            rank[order] = np.arange(len(ids))
-            ids = ids[order]
+            ids, rank = ids[order], np.argsort(order)
         else:  # names that are written differently may be the same number
             ids = distinct(numbers)
             rank = np.searchsorted(ids, numbers)

@@ -462,9 +462,7 @@ def _listed(
     # it is below 0.
     parts = [chunk.edges.mirrored(mirror) for chunk in chunks]
     rows, cols, values = Edges.join(parts)
-    ends = rows, cols
-    if both:
-        ends = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    ends = (np.r_[rows, cols], np.r_[cols, rows]) if both else (rows, cols)
     if kind is None:
         return ends
     values = (np.zeros(0) if values is None else values).astype(kind)

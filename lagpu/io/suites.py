@@ -65,9 +65,8 @@ def _arcs(text: bytes, form: str) -> Edges:
         rows = reading.fortran(rows) if width == 3 else rows
         marked = sum(rows.count(b"\n" + mark + space) for space in (b" ", b"\t"))
         numbers = reading.table(rows.translate(None, mark).replace(b"\n ", b"\n")[1:])
-        if not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():
-            raise Malformed
-        if numbers.dtype.kind == "f" and _ODD_END.search(rows):
+        odd = numbers.dtype.kind == "f" and _ODD_END.search(rows)
+        if odd or not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():
             raise Malformed
         return Edges.of(numbers.T, width)
 
@@ -179,8 +178,7 @@ def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
             "the header."
         )
     if head.skipped:
-        begin = np.cumsum(counts) - counts
-        place = np.arange(len(words)) - np.repeat(begin, counts)
+        place = np.arange(len(words)) - np.repeat(np.cumsum(counts) - counts, counts)
         words = words[place >= head.skipped]
     u = np.repeat(np.arange(head.n, dtype=np.int64), rest // step)
     (v,) = from_one(name, head.n, words[::step])
@@ -237,8 +235,7 @@ def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
             "truncated, or of another kind."
         )
     m, n = np.frombuffer(data, "<i8", 2, 1).tolist()
-    need = bytes_for_entries(m, n, values=True) + 16 * m
-    budget.require(need, f"{n} vertices", held=len(data))
+    budget.require(bytes_for_entries(m, n, values=True) + 16 * m, f"{n} vertices", held=len(data))
     ptr = np.frombuffer(data, "<i8", n + 1, _OFFSETS)
     items = np.frombuffer(data, "<i4", m * item // 4, _OFFSETS + 8 * (n + 1)).reshape(m, item // 4)
     ends = items[:, 0]

@@ -57,8 +57,7 @@ _UNKNOWN = "The node {} is not in the graph."
 def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     if reverse and G.is_directed():
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
-    start = require(G, source, _UNKNOWN, nx.NetworkXError)
-    order, parents, _ = visited(G, [start], depth_limit)
+    order, parents, _ = visited(G, [require(G, source, _UNKNOWN, nx.NetworkXError)], depth_limit)
     nodes = G.names
     ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
     return iter([(nodes[u], nodes[v]) for u, v in ends])
@@ -73,8 +72,7 @@ by_text(
 @answers(quick=True, iterator=True)
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     first = list({sources} if sources in G else set(sources))
-    starts = [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first]
-    order, _, levels = visited(G, starts)
+    order, _, levels = visited(G, [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first])
     cuts = np.flatnonzero(np.diff(levels[order])) + 1
     nodes = G.names
     return iter([[nodes[v] for v in part.tolist()] for part in np.split(order, cuts) if part.size])
@@ -189,8 +187,7 @@ class _Reached:
         reached, distances = reached[kept], distances[kept]
         order = np.argsort(distances, kind="stable")
         self._vertices = np.append(starts, reached[order])
-        zeros = np.zeros(len(starts), distances.dtype)
-        self._distances = np.append(zeros, distances[order])
+        self._distances = np.append(np.zeros(len(starts), distances.dtype), distances[order])
 
     def lengths(self) -> dict[Any, Any]:
         found = self._G.named(self._distances.tolist(), self._vertices.tolist())
@@ -270,8 +267,7 @@ def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) 
     if source == target:
         require(G, source, "Node {} is not found in the graph")
         return 0, [source]
-    start = require(G, source, _NO_SOURCE)
-    found = _Reached(G, [start], weight, nearest=False, target=target)
+    found = _Reached(G, [require(G, source, _NO_SOURCE)], weight, nearest=False, target=target)
     return found.lengths_and_routes(target, f"Node {target} not reachable from {source}")
 
 

@@ -182,13 +182,10 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
         raise nx.NetworkXUnfeasible(f"{wanted} is not a subset of the nodes of G")
     first = [G.index[node] for node in wanted]
     rows, cols = G.along()
-    chosen = np.zeros(len(G), bool)
-    chosen[first] = True
-    if (chosen[rows] & chosen[cols]).any():
+    if (np.isin(rows, first) & np.isin(cols, first)).any():
         raise nx.NetworkXUnfeasible(f"{wanted} is not an independent set of G")
     members = algorithms.maximal_independent_set(G.matrix(), first, seed=number).to_coo()[0]
-    others = members[~chosen[members]].tolist()
-    independent = [G.names[v] for v in (*first, *others)]
+    independent = [G.names[v] for v in (*first, *np.setdiff1d(members, first).tolist())]
     return independent if NETWORKX < (3, 7) else set(independent)
 
 
@@ -476,8 +473,7 @@ def _similarity(kind: str) -> Callable[[Graph, Any], Iterator[Any]]:
         if G.loops.any():
             raise NotImplementedError("lagpu: similarity in a graph with self-loops")
         whole: Any = G
-        wanted = nx.non_edges(whole) if ebunch is None else ebunch
-        ends = [(u, v) for u, v in wanted]
+        ends = [(u, v) for u, v in (nx.non_edges(whole) if ebunch is None else ebunch)]
         for node in itertools.chain.from_iterable(ends):
             if node not in G:
                 raise nx.NodeNotFound(f"Node {node} not in G.")
@@ -588,9 +584,7 @@ def to_numpy_array(
         keys = rows * n + cols if G.is_directed() else least * n + most
         keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         total = values[first]
-        rest = np.ones(len(values), bool)
-        rest[first] = False
-        _COMBINED[multigraph_weight].at(total, inverse[rest], values[rest])
+        _COMBINED[multigraph_weight].at(total, np.delete(inverse, first), np.delete(values, first))
         (rows, cols), values = np.divmod(keys, n), total
     A[rows, cols] = values
     if not G.is_directed():
@@ -600,8 +594,7 @@ def to_numpy_array(
 
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
-    found = algorithms.floyd_warshall(lengths_matrix(G, weight))
-    n, (rows, cols, values) = len(G), found.to_coo()
+    n, (rows, cols, values) = len(G), algorithms.floyd_warshall(lengths_matrix(G, weight)).to_coo()
     lengths = [dict.fromkeys(G.names, math.inf) for _ in range(n)]
     for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
         lengths[u][G.names[v]] = x

@@ -169,12 +169,11 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     if type(right[0]) is operations.Counter and right[0].formula is None:
         counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
-    shapes = (to.out.shape, *(x.shape for x in call.inputs))
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
     known = {"method": method.replace("vxm", "mxv"), "formula": formula, "where": where}
-    return known | {"shapes": shapes, "counter": counter}
+    return known | {"shapes": (to.out.shape, *(x.shape for x in call.inputs)), "counter": counter}
 
 
 def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
@@ -377,8 +376,7 @@ def _stacks(rows: Iterable[Row]) -> tuple[dict[str, Any], str]:
         if row.level is not None and row.level >= 0:
             is_product = row.method in ("mxv", "mxv_selection", "matrix_mxm")
             other = "other products" if is_product else "other statements"
-            kind = row.direction if row.direction in _KINDS else other
-            stacks[kind][row.level] += row.kernel_ms
+            stacks[row.direction if row.direction in _KINDS else other][row.level] += row.kernel_ms
     return {k: times for k, times in stacks.items() if times.any()}, left_out if unknown else ""
 
 
@@ -487,8 +485,8 @@ class Trace(Observer):
         seen = Seen(describe, source.author(2))
         self._format_pending()
         meter = self._meter(v.backend)
-        measured = meter.run(work, v.data, None)
         self._format_later(seen, v)
+        measured = meter.run(work, v.data, None)
         self._later(seen, int, meter.count(v.data), measured)
 
     def _later(
@@ -592,8 +590,7 @@ class Trace(Observer):
         out = Console(file=io.StringIO(), width=10_000, color_system=None)
         with out.capture() as captured:
             out.print(self._table(whole=True))
-        lines = [line.rstrip() for line in captured.get().splitlines()]
-        return Lines("\n".join(lines).strip("\n"))
+        return Lines("\n".join([line.rstrip() for line in captured.get().splitlines()]).strip("\n"))
 
     def __rich__(self) -> Table:
         return self._table(whole=False)

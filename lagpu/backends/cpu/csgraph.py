@@ -68,11 +68,8 @@ def plan_whole(body: ops.Statements, turns: ops.Turns) -> WholeLoop | ops.Reject
         finders = (_dependencies,)
     elif turns.empty is None:
         finders = (_components,)
-    for find in finders:
-        found = find(body, turns)
-        if not isinstance(found, ops.Rejection):
-            return found
-    return BY_ITSELF
+    tried = (find(body, turns) for find in finders)
+    return next((found for found in tried if not isinstance(found, ops.Rejection)), BY_ITSELF)
 
 
 class WholeLoop:
@@ -100,9 +97,8 @@ def _graph(A: Box, by_row: bool) -> Graph | None:
     n, nvals = A.shape[0], handles.count_entries(A)
     by_row = by_row or A.symmetric is True
     if by_row not in A.graphs:
-        if not n or n + nvals >= 2**31 - 1:  # csgraph has indices of 32 bits
-            return None
-        if n + nvals >= _LARGE and 32 * nvals + 128 * n > available_bytes():
+        is_short = n + nvals >= _LARGE and 32 * nvals + 128 * n > available_bytes()
+        if not n or is_short or n + nvals >= 2**31 - 1:  # csgraph has indices of 32 bits
             return None
         A.graphs = {**A.graphs, by_row: Graph(*(A.gb.to_csr() if by_row else A.gb.to_csc()))}
     return A.graphs[by_row]

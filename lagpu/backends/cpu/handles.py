@@ -364,9 +364,8 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     """Return the C semiring whose multiplication works on `domain`."""
     add, multiply = semiring.monoid, semiring.multiply
     if not add.registered and not multiply.of_numbers:
-        module = gb.semiring.ss if multiply.positional else gb.semiring
         kind = gb.dtypes.lookup_dtype("INT64" if multiply.positional else domain.name)
-        found = getattr(module, semiring.name, None)
+        found = getattr(gb.semiring.ss if multiply.positional else gb.semiring, semiring.name, None)
         if found is not None and kind in found.types:
             return found[kind].gb_obj
     product = multiply.result(domain)

@@ -253,8 +253,7 @@ class Numbers:
         elif most * alpha <= unexplored - most:
             plan, about = self.plan(False), "about "
         else:
-            edges = degree_sum(self.A, self.u, self.by_row)
-            plan, about = Plan("push", "", edges, self.nvals), ""
+            plan, about = Plan("push", "", degree_sum(self.A, self.u, self.by_row), self.nvals), ""
         left = max(unexplored - plan.edges, 0)
         pulls = plan.edges * alpha > left
         text = f"edges {{}}{{}} {'>' if pulls else '<='} unexplored {{}} / {{:g}}"
@@ -560,11 +559,6 @@ def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
     check(info, "apply")
 
 
-def _apply_identity(w: Box, desc: Descriptor, u: Box) -> None:
-    """``w<m> = u`` where assigning a full object is unsafe (docs/design/suitesparse.md)."""
-    _apply(w, desc, ops.Apply(u, ops.BoundOperator(unary.identity, u.dtype, u.dtype)))
-
-
 def _select(w: Box, desc: Descriptor, op: ops.Select) -> None:
     u, domain = op.operand, lookup(op.thunk.dtype)
     # GraphBLAS casts the thunk to the type of the entries: -1 would equal the UINT32 4294967295.
@@ -594,7 +588,7 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
         if op.indices is not None:  # scatter first, so that only one call accumulates
             given, u = u, _new(u.dtype, w.shape)
             _assign(u, Descriptor(), ops.Assign(given, op.indices))
-        _apply_identity(w, desc, u)
+        _apply(w, desc, ops.Apply(u, ops.BoundOperator(unary.identity, u.dtype, u.dtype)))
         return
     to, d = _written(w, desc, u.dtype)
     call, where, _owners = _at(handles.method(w.kind, "assign"), op.indices, w.shape)
@@ -603,17 +597,15 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
 
 
 def _extract(w: Box, desc: Descriptor, op: ops.Extract) -> None:
-    u = op.operand
-    to, d = _written(w, desc, u.dtype)
-    call, where, _owners = _at(handles.method(w.kind, "extract"), op.indices, u.shape)
-    check(call(*to, u.handle, *where, d), "extract")
+    to, d = _written(w, desc, op.operand.dtype)
+    call, where, _owners = _at(handles.method(w.kind, "extract"), op.indices, op.operand.shape)
+    check(call(*to, op.operand.handle, *where, d), "extract")
 
 
 def _extract_column(w: Box, desc: Descriptor, op: ops.ExtractColumn) -> None:
-    A = op.matrix
-    to, d = _written(w, desc, A.dtype, "T0" if op.transposed else "")
-    where = lib.GrB_ALL, A.shape[op.transposed], op.column
-    check(lib.GrB_Col_extract(*to, A.handle, *where, d), "extract")
+    to, d = _written(w, desc, op.matrix.dtype, "T0" if op.transposed else "")
+    where = lib.GrB_ALL, op.matrix.shape[op.transposed], op.column
+    check(lib.GrB_Col_extract(*to, op.matrix.handle, *where, d), "extract")
 
 
 def _reduce_rows(w: Box, desc: Descriptor, op: ops.ReduceRows) -> None:
@@ -642,7 +634,7 @@ RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
 def run_on_matrix(statement: ops.Statement) -> None:
     """Run a statement on a new matrix, which the output becomes: an error leaves that as it was."""
     C, desc, operation, _ = statement
-    if workarounds.has_no_position(C):
+    if 0 in C.shape:  # there is nothing to write
         return
     if isinstance(operation, ops.SelectionToMatrix):
         operation = ops.Assign(selection_matrix(*operation))

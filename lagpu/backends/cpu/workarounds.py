@@ -73,11 +73,6 @@ def _never_returns(mask: Box, A: Box) -> bool:
     return A.has_hub
 
 
-def has_no_position(x: Box) -> bool:
-    """Return True for an object with a size of 0, whose statements have nothing to write."""
-    return 0 in x.shape
-
-
 def boxed(obj: Any, dtype: DType) -> Box:
     """Return the handle of a vector or a matrix; one with a size of 0 is made again.
 

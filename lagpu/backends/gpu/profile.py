@@ -352,9 +352,8 @@ class ProgramRows:
 
 def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
     """Yield each record after the first with the milliseconds since the one before it."""
-    ns = records["ns"].astype(np.int64)
-    for k in range(1, len(records)):
-        yield records[k], max(int(ns[k] - ns[k - 1]), 0) / 1e6
+    ns = np.maximum(np.diff(records["ns"].astype(np.int64)), 0)
+    yield from zip(records[1:], (ns / 1e6).tolist(), strict=True)
 
 
 def _known(number: Any) -> int | None:

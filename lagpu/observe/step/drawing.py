@@ -56,9 +56,7 @@ class State:
     @property
     def pattern(self) -> Array:
         """Where there is an entry, BOOL, (size,)."""
-        found = np.zeros(self.size, bool)
-        found[self.indices] = True
-        return found
+        return np.isin(np.arange(self.size), self.indices)
 
     def to_dict(self) -> dict[int, Any]:
         """Return {index: value} of the entries."""
@@ -396,8 +394,7 @@ class _Drawing:
         grid.draw(self.canvas, tall=tall)
 
     def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
-        shape = (state.size, 1) if upright else (1, state.size)
-        grid = self._cells("vector", *shape, left, top)
+        grid = self._cells("vector", *((state.size, 1) if upright else (1, state.size)), left, top)
         grid.fill((k, 0, x) if upright else (0, k, x) for k, x in state.to_dict().items())
         grid.draw(self.canvas)
         return grid

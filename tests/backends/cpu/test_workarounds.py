@@ -64,7 +64,7 @@ def test_the_fault_is_still_there(number):
 
 
 def test_every_workaround_has_its_fault():
-    parts = {"has_no_position", "empty"}  # of `boxed` and `is_emptied_first`
+    parts = {"empty"}  # of `is_emptied_first`
     own = {
         name
         for name, x in vars(workarounds).items()

@@ -17,7 +17,8 @@ from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords, specialised
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import DType, lookup
-from lagpu.operations import Apply, BoundOperator, Descriptor, Ewise, Select
+from lagpu.host.columns import distinct
+from lagpu.operations import Apply, AssignScalar, BoundOperator, Descriptor, Ewise, Indices, Select
 
 BLOCK = 512  # threads
 #: The macros of each kernel that are types of operands, of the domain and of the result.
@@ -87,12 +88,13 @@ def select(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> N
     _update(w, desc, "select_entries", op.op, u.dtype, types, {"u_": u}, given)
 
 
-def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
+def assign_value(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: AssignScalar) -> None:
     """``w<m>(I) = value``."""
+    region = region_of(w, op.indices)
     if w.size and region is None and desc.mask is None and desc.accum is None:
-        w.become(w.set_full, None, value)
+        w.become(w.set_full, None, op.value)
     else:
-        _update(w, desc, "fill", None, w.dtype, (), {}, {"scalar": value, "region": region})
+        _update(w, desc, "fill", None, w.dtype, (), {}, {"scalar": op.value, "region": region})
 
 
 def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> None:
@@ -151,6 +153,13 @@ def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
     if function.left is not None:
         return function.left, True
     return (function.domain.zero if function.right is None else function.right), False
+
+
+def region_of(w: VectorStore, indices: Indices) -> Any:
+    """Return the presence words of a list of indices, or None for all."""
+    if indices is None or indices[0] is None:
+        return None
+    return region_at(w, w.device.from_host(distinct(indices[0])))
 
 
 def region_at(w: VectorStore, indices: Any) -> Any:

@@ -278,8 +278,7 @@ def write(
     """Return `C` after ``C<M>(I, J) = T``; the mask is by columns, `inside` is I and J."""
     pattern = _either(C, T)
     if desc.mask is not None:
-        mask = _on_pattern(counters, desc.mask, pattern, inside=False)
-        desc = desc._replace(mask=mask)
+        desc = desc._replace(mask=_on_pattern(counters, desc.mask, pattern, inside=False))
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
     w.values = None if w.values is None else w.device.copy_of(w.values)  # it is written to
     elementwise.write(w, desc, v, _region(w, C, pattern, inside))

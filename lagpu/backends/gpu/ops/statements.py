@@ -18,7 +18,6 @@ from lagpu.backends.gpu.storage import bitmap, forms, stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.dtypes import BOOL, INT64, DType
-from lagpu.host.columns import distinct
 from lagpu.operations import Descriptor, Product
 
 Store = CscMatrix | BitmapMatrix
@@ -31,23 +30,12 @@ def _there(runtime: Runtime, indices: np.ndarray[Any, Any] | None) -> Any:
 
 
 # ------------------------------------------------------------------------------- of vectors
-def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
-    elementwise.assign_value(w, desc, op.value, _region(runtime, w, op.indices))
-
-
 def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) -> None:
     if op.indices is None:
         elementwise.write(w, desc, op.operand)
         return
     u = elementwise.scatter(w, _there(runtime, op.indices[0]), op.operand)
-    elementwise.write(w, desc, u, _region(runtime, w, op.indices))
-
-
-def _region(runtime: Runtime, w: VectorStore, indices: ops.Indices) -> Any:
-    """Return the presence words of a list of indices, or None for all."""
-    if indices is None or indices[0] is None:
-        return None
-    return elementwise.region_at(w, runtime.device.from_host(distinct(indices[0])))
+    elementwise.write(w, desc, u, elementwise.region_of(w, op.indices))
 
 
 def _gather(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Extract) -> None:
@@ -92,7 +80,7 @@ ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] 
     ops.Apply: elementwise.apply,
     ops.Select: elementwise.select,
     ops.Assign: _copy,
-    ops.AssignScalar: _fill,
+    ops.AssignScalar: elementwise.assign_value,
     ops.Extract: _gather,
     ops.ExtractColumn: _column,
     ops.ReduceRows: _reduce_rows,

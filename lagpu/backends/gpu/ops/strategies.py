@@ -250,8 +250,7 @@ _LISTED_FILES = {"push_merrill": "spmv/merrill.cu", "push_scatter": "spmv/scatte
 
 def sums_every_entry(product: Product) -> bool:
     """Whether a sum takes every product there is, whose operands' positions do not matter."""
-    semiring = product.semiring
-    takes_all = semiring.monoid.name != "any" and not semiring.multiply.positional
+    takes_all = product.semiring.monoid.name != "any" and not product.semiring.multiply.positional
     return takes_all and product.result is not BOOL  # whose sums end at a terminal value
 
 

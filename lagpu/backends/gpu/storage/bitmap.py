@@ -101,8 +101,7 @@ class BitmapMatrix:
                 cols, rows = stores.split_positions(device, positions, stride(k))
                 ptr = stores.pointer(device, cols, n)
                 iso = self.entries.number if values is None else None
-                made = CscMatrix(device, self.dtype, self.shape, ptr, rows, values, iso)
-                self.by_columns = made
+                self.by_columns = CscMatrix(device, self.dtype, self.shape, ptr, rows, values, iso)
         return self.by_columns
 
 
@@ -159,8 +158,7 @@ class MatrixHandle:
 
     def csc(self) -> CscMatrix:
         """Return the matrix by columns, to be read."""
-        store = self.store
-        return store.csc() if isinstance(store, BitmapMatrix) else store
+        return self.store.csc() if isinstance(self.store, BitmapMatrix) else self.store
 
     @property
     def stamp(self) -> Any:

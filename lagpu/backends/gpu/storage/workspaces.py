@@ -388,9 +388,8 @@ def heads_of(form: stores.CscMatrix) -> Heads | None:
     """Return the heads of a form's columns, kept; None if memory is short or loads not aligned."""
     if "heads" not in form.cache:
         # A bit an entry; of the columns numbers, bits and counts of these, and a sum of each tile.
-        wanted = form.nvals // 4 + 8 * form.shape[1]
         loads = form.nvals and max(form.shape) < 2**31 and _by_fours(form)
-        if not (loads and has_free(form.device, wanted)):
+        if not (loads and has_free(form.device, form.nvals // 4 + 8 * form.shape[1])):
             return None
     return form.kept("heads", lambda: _heads(form))
 
