@@ -678,8 +678,7 @@ class MonoidTable(Table[Monoid]):
     ) -> Any:
         """Do what `register` does, by its name in python-graphblas."""
         if isinstance(binaryop, Parameterized):
-            made: Any = self.register_anonymous(binaryop, identity, name)
-            return self._add(made)
+            return self._add(self.register_anonymous(binaryop, identity, name))
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def register_anonymous(
@@ -700,9 +699,7 @@ class MonoidTable(Table[Monoid]):
 
     def lookup(self, op: Any) -> Monoid:
         """Return the monoid given as itself, by name, or as its binary operator."""
-        if isinstance(op, BinaryOp) and op.monoid is not None:
-            return op.monoid
-        if type(op) is Parameterized:
+        if isinstance(op, (BinaryOp, Parameterized)):
             op = op.monoid or op
         return super().lookup(op)
 

@@ -452,10 +452,8 @@ class Monoid(_Algebra):
 
     def reduce(self, values: np.ndarray[Any, Any], dtype: DType) -> Any:
         """Reduce `values` one after another, by the definition (a slow reference)."""
-        total = self.identity(dtype) if not len(values) else values[0]
-        for value in values[1:]:
-            total = self.op.evaluate(dtype, total, value)
-        return total
+        several = values if len(values) else [self.identity(dtype)]
+        return functools.reduce(functools.partial(self.op.evaluate, dtype), several)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -103,15 +103,14 @@ class SemiringTable(Table[Semiring]):
 
     def register_anonymous(self, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
         """Return the semiring of a monoid and a multiplication, the table's own if it has it."""
-        if any(isinstance(x, Parameterized) for x in (monoid, binaryop)):
-            of = [x if isinstance(x, Parameterized) else None for x in (monoid, binaryop)]
+        pair = (monoid, binaryop)
+        of = [f for f in pair if isinstance(f, Parameterized)]
+        if of:
 
             def make(*x: Any, **y: Any) -> Any:
-                pair = (monoid, binaryop)
-                sides = (f if p is None else p(*x, **y) for p, f in zip(of, pair, strict=True))
-                return self.register_anonymous(*sides)
+                return self.register_anonymous(*(f(*x, **y) if f in of else f for f in pair))
 
-            return Parameterized(make, name or "semiring", [x for x in of if x is not None])
+            return Parameterized(make, name or "semiring", of)
         add, multiply = _M.lookup(monoid), _B.lookup(binaryop)
         known = self._rows.get(f"{add.name}_{multiply.name}")
         if known is not None and known.monoid is add and known.multiply is multiply:

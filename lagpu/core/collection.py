@@ -423,11 +423,10 @@ class Collection(Arithmetic):
         if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
 
-    def __copy__(self) -> Any:
+    def __copy__(self, memo: dict[int, Any] | None = None) -> Any:
         return self.dup()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.dup()
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[Any, ...]:
         *where, values = self.to_coo() if self.ndim == 1 else self.to_csc()  # type: ignore[attr-defined]
