@@ -31,8 +31,7 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 def number_at(formula: Any, depth: int) -> Any:
     """Return what Python computes by a formula in iteration `depth`."""
     if isinstance(formula, Formula):
-        sides = (number_at(side, depth) for side in formula[1:])
-        return _SIGNS[formula.sign](*sides)
+        return _SIGNS[formula.sign](*(number_at(side, depth) for side in formula[1:]))
     if formula is None:
         return depth
     return formula.item() if isinstance(formula, np.generic) else formula

@@ -824,8 +824,7 @@ def _halves(A: Matrix) -> tuple[Matrix, Matrix] | None:
         return None
     if largest * A.nrows <= _HUB * A.nvals:
         return A.select("tril", -1).new(name="L"), A.select("triu", 1).new(name="U")
-    rank = Vector.from_scalar(0, A.nrows, INT64, like=A, name="rank")
-    rank << rank.apply("index")
+    rank = inputs.numbered(A, "rank", A.nrows)
     rank(accum=binary.plus) << degree.apply("times", right=A.nrows)
     rises = rank.outer(rank, "lt").new(mask=A.S, name="rises")
     return rises.select("valueeq", False).new(name="L"), rises.select("valueeq", True).new(name="U")

@@ -720,12 +720,11 @@ def check_contraction(A: Any, labels: Any, quotient: Any, names: Any) -> tuple[s
     proof = Proof("check_contraction", CONTRACTION_RULES, A, values=True)
     label = proof.full(labels, "labels", "label")
     name = Proof(proof.name, CONTRACTION_RULES, quotient).full(names, "names", "name")
-    right = np.unique(label)
+    right, place = np.unique(label, return_inverse=True)
     proof.require(0, name.tolist() == right.tolist(), f"{name.tolist()}, not {right.tolist()}")
-    sums: Places = defaultdict(float)
-    edges = proof.matrix().tocoo()
-    for u, v, x in zip(edges.row, edges.col, edges.data.tolist(), strict=True):
-        sums[label[u].item(), label[v].item()] += x
+    edges = proof.matrix().astype(float).tocoo()
+    ends = place[edges.row], place[edges.col]
+    sums = _places(sp.coo_array((edges.data, ends), shape=(len(right),) * 2), name)
     return _compare_places(proof, _places(quotient, name), sums, (1, 1), 1e-12)
 
 

@@ -356,8 +356,7 @@ class Job:
     kinds: Sequence[str] = ()  # what the texts of `vertices` are, unless those are vertices
 
     def run(self, A: Matrix, *vertices: Any) -> Any:
-        call = self.call or getattr(algorithms, self.algorithm)
-        return call(A, *vertices, **self.more)
+        return (self.call or getattr(algorithms, self.algorithm))(A, *vertices, **self.more)
 
 
 def ranking(of: Vector | Matrix) -> list[list[Any]]:

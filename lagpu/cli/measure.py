@@ -150,8 +150,7 @@ def run_paper(
         for experiment in found["experiments"]:
             new = [line for line in lines_of(experiment) if line not in said]
             said.update(new)
-            table = table_of(experiment) if experiment["rows"] else experiment["part"]
-            show(table, "\n".join(new))
+            show(table_of(experiment) if experiment["rows"] else experiment["part"], "\n".join(new))
         if request.quick:
             show(_QUICK)
 

@@ -134,9 +134,8 @@ class Command:
     ) -> tuple[Any, float, dict[str, Any]]:
         """Run the algorithm, twice if that takes little time; return result, time and facts."""
         result, ms = self.timed(A, start)
-        compiles = A.backend.capabilities.sources_hash
         slowest = max(its for (its,) in of_all(A.backend, ms))
-        warm = slowest <= (_AGAIN_COMPILED_MS if compiles else _AGAIN_MS)
+        warm = slowest <= (_AGAIN_COMPILED_MS if A.backend.capabilities.sources_hash else _AGAIN_MS)
         if warm:
             result, ms = self.timed(A, start)
         said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start), "warm": warm}
@@ -305,8 +304,7 @@ class Search(Command):
             depth = int(algorithms.bfs_levels_multi(A, start[0]).reduce("max").new().value)
         else:  # levels that did not fit the log included
             a_level = sum(row.level == 0 for row in traced.rows)
-            unrecorded = traced.totals().unrecorded // max(a_level, 1)
-            depth = len(_products(traced)) + unrecorded - 1
+            depth = len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
         reached = _rows(result)
         traversed = sum(map(facts.edges_from, reached))
         each = {"sources": start[0], "each": self.begin.each}

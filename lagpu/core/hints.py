@@ -45,8 +45,7 @@ def name_of(x: Any) -> str:
         return f"{name_of(stored)}.T"
     if isinstance(x, (bool, int, float, np.generic)):
         return str(x)
-    own = getattr(x, "name", None)
-    if isinstance(own, str):
+    if isinstance(getattr(x, "name", None), str):
         return display.own_name(x)
     return repr(x) if isinstance(x, NoTruth) else type(x).__name__
 

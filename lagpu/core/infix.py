@@ -203,17 +203,15 @@ def as_column(v: Any) -> Any:
         indices, values = (x._flushed().vector_values(x.data, True) for x in both)
     else:
         indices, values = v.to_coo()
-    ptr = np.array([0, len(indices)])
     shape = (v.size, 1)
-    data = place.matrix_from_csc(ptr, indices, values, v.dtype, shape)
+    data = place.matrix_from_csc(np.array([0, len(indices)]), indices, values, v.dtype, shape)
     return OUTPUTS[2]._of(data, v.dtype, shape, place, None)
 
 
 def outer_product(u: Any, v: Any, op: BinaryOp) -> Call:
     """Return the deferred matrix ``C[i, j] = u[i] (x) v[j]``."""
     column = as_column(u)
-    row = column.T if v is u else as_column(v).T
-    product: Call = column.mxm(row, _any_of(op))
+    product: Call = column.mxm(column.T if v is u else as_column(v).T, _any_of(op))
     return product._written_in(None, (op.name, " outer(", u, ", ", v, ")"))
 
 
@@ -279,8 +277,7 @@ class MatMul(Pair):
         """Return the deferred product over `semiring`, written in the frame `by`."""
         left, right = self.left, self.right
         if isinstance(left, Pair) or isinstance(right, Pair):
-            chosen = options if self.ndim == 1 else {}
-            left, right, semiring = self._operands(semiring, **chosen)
+            left, right, semiring = self._operands(semiring, **options if self.ndim == 1 else {})
         self._mark_used()
         if left.ndim == right.ndim:
             if options and by is not None:  # they are for the products of a vector in a chain

@@ -550,10 +550,9 @@ class Matrix(Collection, MatrixOperand):
         if isinstance(found, Aggregator):
             way = "reduce_columnwise" if transpose else "reduce_rowwise"
             return aggregate(self, found, way, _getframe(2))
-        result = found.types(self.dtype)[1]
         formula = (found.name, "(", self, "')" if transpose else ")")
         operation = ReduceRows(self.data, found, transpose)
-        return Call(operation, (self,), result, (size,), formula, _getframe(2))
+        return Call(operation, (self,), found.types(self.dtype)[1], (size,), formula, _getframe(2))
 
     def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector of `dtype`; `k` > 0 lies above the main one.

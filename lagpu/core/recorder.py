@@ -417,9 +417,7 @@ observed: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=Non
 def current_observer() -> Observer | None:
     """Return the observer of this thread or task, or None."""
     observer = observed.get()
-    if observer is None or observer.thread == get_ident():
-        return observer
-    return None
+    return observer if observer is None or observer.thread == get_ident() else None
 
 
 def set_observer(observer: Observer | None) -> None:

@@ -67,9 +67,8 @@ class IndexExpr(Expression):
         if any(single):
             return _row_or_column(x, *indices)
         lists = _index_lists(x, indices)
-        shape = _shape_of_part(x, lists)
         formula = x, "[I]" if x.ndim == 1 else "[I, J]"
-        return Call(ops.Extract(x.data, lists), (x,), x.dtype, shape, formula)
+        return Call(ops.Extract(x.data, lists), (x,), x.dtype, _shape_of_part(x, lists), formula)
 
     def new(
         self, dtype: Any = None, *, mask: Any = None, input_mask: Any = None,
@@ -250,8 +249,7 @@ def _each(x: Any, indices: Any) -> Iterable[tuple[Any, int, str]]:
     if x.ndim == 1:
         _require_indices(x, indices)
         return [(indices, x.size, x.name)]
-    names = f"{x.name} row", f"{x.name} column"
-    return zip(_two(x, indices), x.shape, names, strict=True)
+    return zip(_two(x, indices), x.shape, (f"{x.name} row", f"{x.name} column"), strict=True)
 
 
 def _format_index(index: Any) -> str:
@@ -411,8 +409,7 @@ def _number_assignment(
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
     shown = value if type(value) is ops.Counter else number
-    filled = new(ops.AssignScalar, (number, where))
-    return Call(filled, (out,), out.dtype, out.shape, (shown,))
+    return Call(new(ops.AssignScalar, (number, where)), (out,), out.dtype, out.shape, (shown,))
 
 
 def _from_array(array: Any, like: Any, indices: Any) -> Any:
@@ -591,15 +588,13 @@ class SelectionMatrix(MatrixView):
     @property
     def shape(self) -> tuple[int, int]:
         """``(nrows, ncols)``; the columns are as many as the size of the vector."""
-        size = self.operand.size
-        return (size if self._nrows is None else self._nrows, size)
+        return (self.operand.size if self._nrows is None else self._nrows, self.operand.size)
 
     @property
     def nvals(self) -> int:
         """Number of entries now: the entries of the vector whose value is a row."""
         flush(self.backend)
-        f = self.operand
-        return len(self._rows(f.backend.vector_to_coo(f.data)[1])[1])
+        return len(self._rows(self.operand.backend.vector_to_coo(self.operand.data)[1])[1])
 
     @property
     def T(self) -> TransposedSelection:
@@ -624,8 +619,7 @@ class SelectionMatrix(MatrixView):
 
     def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """Return (rows, columns, values) of the entries in the first rows and columns."""
-        f = self.operand
-        cols, values = f.backend.vector_head(f.data, ncols)
+        cols, values = self.operand.backend.vector_head(self.operand.data, ncols)
         inside, rows = self._rows(values)
         cols = cols[inside]
         kept = (rows < nrows) & (cols < ncols)

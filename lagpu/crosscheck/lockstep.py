@@ -503,17 +503,14 @@ def _on_host(x: Any) -> Any:
 
 def _is_free(s: ops.Statement) -> bool:
     """Return True if values of the output may depend on earlier choices of `any`."""
-    operation, desc = s.operation, s.desc
-    valued = () if desc.structure or desc.mask is None else (desc.mask,)
-    if any(x.free for x in (*replicas_in(operation), *valued)):
-        return True
-    return s.out.free and keeps_old(s)
+    valued = () if s.desc.structure or s.desc.mask is None else (s.desc.mask,)
+    reads = (*replicas_in(s.operation), *valued)
+    return any(x.free for x in reads) or (s.out.free and keeps_old(s))
 
 
 def keeps_old(s: ops.Statement) -> bool:
     """Return whether the output may keep some of its earlier content."""
-    operation = s.operation
-    in_part = isinstance(operation, _ASSIGNING) and operation.indices is not None
+    in_part = isinstance(s.operation, _ASSIGNING) and s.operation.indices is not None
     return in_part or not s.desc.is_fresh
 
 

@@ -289,8 +289,7 @@ def _read_function(code: CodeType) -> Names | str:
         _visit(body, "", names)
     except Impure as impure:
         return str(impure)
-    own = [name for name in names if name.split(".")[0] in given]
-    for name in own:
+    for name in [x for x in names if x.split(".")[0] in given]:
         if not names.pop(name) <= {"value", "identity"} or "." in name:
             return f"it uses {name} as more than an operand"
     return names
@@ -312,14 +311,12 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         if around is None and callee != "loop":
             raise Impure("it is outside a function, where any code may read its masks")
         if around is not None:
-            kind = "counter " if callee == "loop" else ""
-            _require_unread(found[0], around, targets, code, kind)
+            _require_unread(found[0], around, targets, code, "counter " if callee == "loop" else "")
         names = Names()
         lines = _check_lines(found[0].body, targets[0] if callee == "loop" else "", names)
         for name in () if callee == "loop" else targets:
             names.pop(name, None)
-        counter = targets[0] if around is None else ""
-        return LoopBody(1, names, counter=counter, lines=lines)
+        return LoopBody(1, names, counter=targets[0] if around is None else "", lines=lines)
     except Impure as impure:
         return LoopBody(reason=str(impure))
 
@@ -379,8 +376,7 @@ def _read_while(code: CodeType, line: int, counter: str = "") -> WhileBody | Non
 def _tested(test: Any) -> str:
     """Return the dotted name of ``q`` in the test ``q.nvals``, or that with ``> 0`` or ``!= 0``."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        is_any = ast.unparse(test).endswith((".nvals > 0", ".nvals != 0"))
-        test = test.left if is_any else None
+        test = test.left if ast.unparse(test).endswith((".nvals > 0", ".nvals != 0")) else None
     is_count = isinstance(test, ast.Attribute) and test.attr == "nvals"
     return (_dotted(test.value) or "") if is_count else ""
 

@@ -248,10 +248,7 @@ def _judged(bounds: Range, least: float) -> str:
 
 def _by_most(words: Sequence[str]) -> str:
     """Return the word that most graphs have."""
-    for word in (HELD, NOT_HELD):
-        if 2 * words.count(word) > len(words):
-            return word
-    return UNKNOWN
+    return next((word for word in (HELD, NOT_HELD) if 2 * words.count(word) > len(words)), UNKNOWN)
 
 
 def _some(count: int, kind: str) -> str:

@@ -420,8 +420,7 @@ class _Graphs:
 
     def source(self, graph: PaperGraph) -> str | None:
         """Return the file or the text of a graph; None without any."""
-        made = graph.quick if self.request.quick else graph.made
-        return self.request.files.get(graph.name, made)
+        return self.request.files.get(graph.name, graph.quick if self.request.quick else graph.made)
 
     def why(self, graph: PaperGraph) -> str:
         """Return how a graph differs from the paper's, or an empty string."""

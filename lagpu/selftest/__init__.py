@@ -40,8 +40,7 @@ def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[st
     cases = _chosen(place, quick)
     if jobs > 1:
         # A process forked from one that has a CUDA context cannot use the GPU.
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             with deaf():
                 found = pool.map(functools.partial(_row_of, backend, quick), range(len(cases)))
             rows = list(_shown(cases, found))

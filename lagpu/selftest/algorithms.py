@@ -85,9 +85,7 @@ def _run(row: Algorithm, graphs: Sequence[Graph]) -> Callable[[Backend, Backend]
     def run(place: Backend, oracle: Backend) -> str:
         count = 0
         for k, graph in enumerate(graphs):
-            sources = graph.sources() if of_source else [0]
-            if graph is DEEP:
-                sources = [graph.n // 2]
+            sources = [graph.n // 2] if graph is DEEP else graph.sources() if of_source else [0]
             if len(sources) == 1:
                 sources *= 2  # one for each type
             for j, source in enumerate(sources):

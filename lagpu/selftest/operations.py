@@ -104,8 +104,7 @@ def _any_is_one_of(kernel: str, place: Backend, _oracle: Backend) -> str:
     for graph in GRAPHS:
         A = graph.matrix(BOOL, place)
         u = vector(graph.n, INT64, place, share=0.3, seed=8)
-        call = semiring.any_secondi(u @ A, **_chosen_kernel(kernel, place))
-        found, parents = call.new().to_coo()
+        found, parents = semiring.any_secondi(u @ A, **_chosen_kernel(kernel, place)).new().to_coo()
         edges = np.isin(graph.rows, u.to_coo()[0])
         if not np.array_equal(found, np.unique(graph.cols[edges])):
             raise Difference(f"{graph.name}: entries at the wrong vertices")
@@ -244,8 +243,7 @@ def _multiplied(op: Any) -> Make:
 def _called(dtype: DType, make: Make, place: Backend) -> Results:
     for n, share, masked in itertools.product(_SIZES, _SHARES, (False, True)):
         u = vector(n, dtype, place, share=share, seed=1)
-        v = vector(n, dtype, place, share=0.5, seed=2)
-        call = make(u, v)
+        call = make(u, vector(n, dtype, place, share=0.5, seed=2))
         if masked and call.shape != ():
             m = vector(n, INT32, place, share=0.5, seed=3)
             found = vector(n, call.dtype, place, share=0.5, seed=4)

@@ -114,7 +114,7 @@ def test_few_iterations():
 
 
 def test_strong_components_of_an_undirected_graph_are_its_components():
-    """A path of 4096 vertices takes few products, not one a vertex; one way, it is no such graph."""
+    """A path of 4096 vertices takes few products, not one a vertex; one way it is another."""
     A = matrix(4096, both_ways([(v, v + 1) for v in range(4095)]), "cpu")
     with lagpu.trace() as traced:
         labels = strongly_connected_components(A)

@@ -285,8 +285,7 @@ def compiled(
             nvrtc.compileProgram(program, options)
             module: bytes = nvrtc.getCUBIN(program) if is_known else nvrtc.getPTX(program)
         except nvrtc.NVRTCError as error:
-            log = nvrtc.getProgramLog(program)
-            fact = f"{kernel!r}: does not compile. The log says:\n{log}"
+            fact = f"{kernel!r}: does not compile. The log says:\n{nvrtc.getProgramLog(program)}"
             raise KernelCompileError(fact) from error
         finally:
             nvrtc.destroyProgram(program)

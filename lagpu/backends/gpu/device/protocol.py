@@ -534,8 +534,7 @@ class _Entered:
             self._device.enter()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        device = self._device
-        named = named_error(device, error, "device") if isinstance(error, Exception) else None
+        named = named_error(self._device, error, "device") if isinstance(error, Exception) else None
         if named is not None:
             raise named from error
 

@@ -245,8 +245,7 @@ def _seed() -> int:
 
 @functools.cache
 def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
-    text = (SIM_FOLDER / "runtime.cpp").read_text("utf-8")
-    source = '#line 1 "runtime.cpp"\n' + text
+    source = '#line 1 "runtime.cpp"\n' + (SIM_FOLDER / "runtime.cpp").read_text("utf-8")
     # Each barrier runs it, and it is compiled once: `-O0` is meant for the kernels.
     runtime = ctypes.CDLL(str(shared_object(source, "runtime.cpp", (*flags, "-O1"))))
     runtime.sim_state.restype = ctypes.c_void_p

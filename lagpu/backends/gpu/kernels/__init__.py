@@ -221,10 +221,9 @@ def _paste_headers(text: str, file: str, seen: set[str] | None = None) -> str:
 
 
 def _insert_prelude(source: str, prelude: str, file: str) -> str:
-    marks = [mark for x in _PRELUDE_AFTER if (mark := _END.format(x)) in source]
-    if not marks:
+    mark = next((mark for mark in map(_END.format, _PRELUDE_AFTER) if mark in source), None)
+    if mark is None:
         raise InvalidValue(f"kernel: {file} has a prelude but includes none of {_PRELUDE_AFTER}.")
-    mark = marks[0]
     before, after = source.split(mark, 1)
     return f'{before}#line 1 "prelude"\n{prelude}\n{mark}{after}'
 
