@@ -368,3 +368,13 @@ def test_isclose_has_parameters():
     assert semiring.min_secondi.commutes_to is semiring.min_firstj
     x = Vector.from_coo([0, 1], [1.0, 2.0], backend="cpu")
     assert x.ewise_mult(x, "isclose").new().reduce(monoid.land).value is True
+
+
+@pytest.mark.parametrize("name", ["cdiv", "pow", "bshift"])
+def test_cpu_says_which_operator_its_semirings_lack(name):
+    """Numba compiles none of these, whose text says nothing to an author."""
+    ring = semiring.register_anonymous(monoid.lor, getattr(binary, name))
+    u = Vector.from_coo([0, 1], [1, 2], INT64, size=2, backend="cpu")
+    A = Matrix.from_coo([0, 1], [1, 0], [3, 4], INT64, nrows=2, ncols=2, backend="cpu")
+    with pytest.raises(NotSupported, match=rf"cpu: binary\.{name} is in no semiring of INT64 here"):
+        ring(u @ A).new()

@@ -286,6 +286,9 @@ def _compiled(op: Operator, domain: DType, result: DType) -> Any:
     try:
         return _registered(numba, op, domain, result)[domain.name]
     except Exception as error:  # of Numba, or of the function itself
+        if not op.of_numbers:
+            fact = f"cpu: {op!r} is in no semiring of {domain} here. Add its results up afterwards."
+            raise errors.NotSupported(fact) from error
         fact = f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
         raise errors.KernelCompileError(fact) from error
 
