@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lagpu.algebra import operators
 from lagpu.algebra.arithmetic import binary, indexunary, monoid, unary
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Namespace,
-    Parameterized,
-    Semiring,
-    Table,
-    UnaryOp,
-)
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Parameterized, Semiring, Table, UnaryOp
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 
@@ -133,7 +125,7 @@ for _add, _op in ((x, y) for x in dir(_of_numpy[0]) for y in dir(_of_numpy[1])):
 # ---- `op`, all operators by one name, and `select`, operators that keep entries when called
 #
 # Both are namespaces of python-graphblas over the tables: they hold no operators of their own.
-class Operators(Namespace):
+class Operators(operators.Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 
     A name that is both, as ``plus``, is the binary operator, or its monoid where one belongs.
@@ -251,7 +243,7 @@ class _ByOperator:
 _OF_ITS_OPERATOR = cast(Selector, _ByOperator())
 
 
-class Selectors(Namespace):
+class Selectors(operators.Namespace):
     """The operators of `indexunary` that have a truth for each entry, and four comparisons."""
 
     kind = "select"

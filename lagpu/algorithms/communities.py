@@ -148,7 +148,8 @@ def _scaled(A: Matrix, weight: bool, what: str) -> Matrix:
     inputs.require_finite(B, what)
     largest = B.apply("abs").new().reduce("max").new().value
     if largest:
-        B << B.apply("truediv", right=math.ldexp(0.5, math.frexp(largest)[1]))
+        power = math.ldexp(0.5, math.frexp(largest)[1])
+        B << B.apply("truediv", right=power)
     return B
 
 

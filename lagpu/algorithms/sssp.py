@@ -322,11 +322,12 @@ def path_weight(A: Matrix, path: Any) -> int | float:
         return total
     begin, end = zip(*set(steps), strict=True)
     taken = Matrix.from_coo(begin, end, True, BOOL, nrows=A.nrows, ncols=A.nrows, like=A)
-    lengths = A.ewise_mult(taken, binary.first).new().to_dicts()
+    lengths = A.ewise_mult(taken, binary.first).new()
+    found = lengths.to_dicts()
     for u, v in steps:
-        if v not in lengths.get(u, ()):
+        if v not in found.get(u, ()):
             raise NoPath(f"path_weight: there is no edge {u} -> {v}.")
-        total += lengths[u][v]
+        total += found[u][v]
     return total
 
 
