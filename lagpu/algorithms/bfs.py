@@ -6,7 +6,13 @@ import math
 from typing import Any
 
 from lagpu.algebra.tables import semiring
-from lagpu.algorithms import inputs
+from lagpu.algorithms.inputs import (
+    frontier_of,
+    index_type,
+    source_vertex,
+    source_vertices,
+    where_any,
+)
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.dtypes import BOOL, FP64, INT32
@@ -44,7 +50,7 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     >>> bfs_levels(path(4, backend="cpu"), 1).to_dense(-1).tolist()
     [1, 0, 1, 2]
     """
-    source = inputs.source_vertex(A, source)
+    source = source_vertex(A, source)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
     frontier = Vector(BOOL, A.nrows, like=A, name="frontier")
     frontier[source] = True
@@ -78,9 +84,9 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
     >>> bfs_parents(path(4, backend="cpu"), 1).to_dense(-1).tolist()
     [1, 1, 1, 2]
     """
-    source = inputs.source_vertex(A, source)
-    parents = Vector(inputs.index_type(A), A.nrows, like=A, name="parents")
-    frontier = Vector(inputs.index_type(A), A.nrows, like=A, name="frontier")
+    source = source_vertex(A, source)
+    parents = Vector(index_type(A), A.nrows, like=A, name="parents")
+    frontier = Vector(index_type(A), A.nrows, like=A, name="frontier")
     frontier[source] = source
     for _ in loop(until_empty=frontier):
         parents(frontier.S) << frontier
@@ -110,10 +116,10 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     >>> levels.to_dense(-1).tolist(), parents.to_dense(-1).tolist()
     ([1, 0, 1, 2], [1, 1, 1, 2])
     """
-    source = inputs.source_vertex(A, source)
+    source = source_vertex(A, source)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
-    parents = Vector(inputs.index_type(A), A.nrows, like=A, name="parents")
-    frontier = Vector(inputs.index_type(A), A.nrows, like=A, name="frontier")
+    parents = Vector(index_type(A), A.nrows, like=A, name="parents")
+    frontier = Vector(index_type(A), A.nrows, like=A, name="frontier")
     frontier[source] = source
     for depth in loop(until_empty=frontier):
         levels(frontier.S) << depth
@@ -160,7 +166,7 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     >>> count_shortest_paths(cycle(4, backend="cpu"), 0).to_dense().tolist()
     [1.0, 1.0, 2.0, 1.0]
     """
-    source = inputs.source_vertex(A, source)
+    source = source_vertex(A, source)
     paths = Vector(FP64, A.nrows, like=A, name="paths")
     frontier = Vector(FP64, A.nrows, like=A, name="frontier")
     frontier[source] = 1
@@ -257,9 +263,8 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
     """Return the k x n matrix with an entry at each row's source: True, or the vertex number."""
     if isinstance(sources, (set, frozenset)):
         raise DomainMismatch("sources: a set has no order, which rows need. Give a list.")
-    chosen = inputs.source_vertices(A, sources)
-    values, kind = (chosen, inputs.index_type(A)) if numbered else (True, BOOL)
-    return inputs.frontier_of(A, chosen, values, kind)
+    chosen = source_vertices(A, sources)
+    return frontier_of(A, chosen, *((chosen, index_type(A)) if numbered else (True, BOOL)))
 
 
 # ---- one breadth-first search from several vertices together, and their neighbourhoods
@@ -332,12 +337,12 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
     >>> k_hop(cycle(6, backend="cpu"), 0, 2).to_coo()[0].tolist()
     [2, 4]
     """
-    return inputs.where_any(neighborhood(A, sources, k).select("valueeq", k).new(), "hop")
+    return where_any(neighborhood(A, sources, k).select("valueeq", k).new(), "hop")
 
 
 def _levels(A: Matrix, sources: Any, times: int | None) -> Vector:
     """Return the levels of a search for `times` levels, or for None of the whole search."""
-    sources = inputs.source_vertices(A, sources)
+    sources = source_vertices(A, sources)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
     frontier = Vector(BOOL, A.nrows, like=A, name="frontier")
     frontier[sources] = True

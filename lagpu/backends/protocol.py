@@ -403,8 +403,7 @@ def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:
         return [list(numbers)]
-    mine = np.array(numbers)
-    return [its.tolist() for (its,) in parts.gather(lambda _home, _piece: (mine,))]
+    return [its.tolist() for (its,) in parts.gather(lambda _home, _piece: (np.array(numbers),))]
 
 
 def require_alike(backend: Backend, what: str, **given: Any) -> None:
@@ -412,9 +411,8 @@ def require_alike(backend: Backend, what: str, **given: Any) -> None:
 
     Statements do so by themselves: this is for what decides what a process does with its own part.
     """
-    parts = backend.capabilities.parts
-    if parts is not None:
-        parts.require_alike(what, given)
+    if backend.capabilities.parts is not None:
+        backend.capabilities.parts.require_alike(what, given)
 
 
 def in_step(backend: Backend, work: Callable[[], T]) -> T:

@@ -29,7 +29,6 @@ from lagpu.bench.harness import Clock, Report, Row, Say, used_bytes
 from lagpu.catalog import QUESTIONS, Algorithm, Answer, differs, questions_of
 from lagpu.core import Matrix
 from lagpu.dtypes import FP32, INT64
-from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host import progress
 from lagpu.host.display import one_line
 from lagpu.host.fitting import FittingTable
@@ -169,11 +168,11 @@ def run(
     refused before anything runs.
     """
     if not plan.graphs:
-        raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
+        raise errors.InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
     for name in _TIMES:
         if not 0 < getattr(plan, name) <= _MOST:
             fact = f"--{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}"
-            raise InvalidValue(f"bench: {fact}.")
+            raise errors.InvalidValue(f"bench: {fact}.")
     asked = questions_of(plan.algorithms)
     for name in plan.graphs:
         graphs.require_graph(name, plan.renumber)
@@ -238,7 +237,7 @@ class _TestGraph:
                         wrong = _check(given, question, answers)
                     yield row
                     if wrong:
-                        raise CheckFailed(f"bench: {facts.graph}, {question.key}: {wrong}")
+                        raise errors.CheckFailed(f"bench: {facts.graph}, {question.key}: {wrong}")
         finally:
             for worker in self.workers.values():
                 worker.close()
@@ -298,7 +297,7 @@ def _check(given: HostGraph, question: Algorithm, answers: list[tuple[Row, Answe
     if answer.proof is not None:
         try:
             question.prove(given.pattern, given.facts, answer.proof)
-        except CheckFailed as error:
+        except errors.CheckFailed as error:
             return f"{row['system']}: {error}"
         row["checked"] = True
     if len(answers) > 1:

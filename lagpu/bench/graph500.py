@@ -28,7 +28,6 @@ from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as drawing
 from lagpu.generators import path
-from lagpu.generators.edges import LARGEST_SCALE, count, parts_of
 from lagpu.host import job, progress
 from lagpu.io import csc
 from lagpu.io.arrays import is_on_gpu
@@ -51,9 +50,9 @@ def run(
     fields that the rules require, None for NaN, which JSON lacks, and `searches` the root, time,
     edges and TEPS of each. A tree that breaks a rule raises `CheckFailed`; there is no result then.
     """
-    count("graph500", "scale", scale, 1, LARGEST_SCALE)
+    drawing.count("graph500", "scale", scale, 1, drawing.LARGEST_SCALE)
     if roots is not None:
-        count("graph500", "roots", roots, 1)
+        drawing.count("graph500", "roots", roots, 1)
     place = backends.get(backend)
     first_seed = 1 if seed is None else seed
     wall = Clock(place).wall
@@ -205,7 +204,7 @@ class Tuples:
             with device.lock, device.entered():
                 return work(device.xp, *self._slices[piece])
 
-        return parts_of(self._place).gather(on_piece)
+        return drawing.parts_of(self._place).gather(on_piece)
 
 
 def _host(array: Array) -> Array:

@@ -24,7 +24,6 @@ from lagpu import errors
 from lagpu.bench.graphs import HostGraph
 from lagpu.bench.harness import Array, Row
 from lagpu.catalog import FEW, PRODUCTS, RANK_ERROR, SAMPLED, Algorithm, Answer, depths, factors
-from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
 from lagpu.versions import version
 
@@ -65,10 +64,10 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
             found += [peer for peer in known if _installed(peer)]
         elif name not in known:
             remedy = f"Use all or some of {', '.join(known)}."
-            raise InvalidValue(f"--peers: there is no {name!r}. {remedy}")
+            raise errors.InvalidValue(f"--peers: there is no {name!r}. {remedy}")
         elif not _installed(name):
             remedy = f"Install it with: pip install {PEERS[name].package}"
-            raise BackendUnavailable(f"--peers: {name} is missing. {remedy}")
+            raise errors.BackendUnavailable(f"--peers: {name} is missing. {remedy}")
         else:
             found.append(name)
     return list(dict.fromkeys(found))
@@ -367,7 +366,7 @@ class _CuGraph:
             graph = self._graph(by_target=True)
             given = (None, None, None, None, 0.85, RANK_ERROR / facts.vertices, *given)
         elif not facts.symmetric or self._rows.diagonal().any():  # weights are above 0
-            raise NotSupported(f"{name}: needs an undirected graph without self-loops.")
+            raise errors.NotSupported(f"{name}: needs an undirected graph without self-loops.")
         return lambda: self._call(name, graph, *given), lambda found: Answer(read(self, found))
 
     def triangles(self, found: Any) -> Array:
@@ -489,7 +488,7 @@ def recorded_for(
         fit = [row | {"graph": wanted[name]} for name, row in named if name in wanted]
         if not fit:
             known = ", ".join(dict.fromkeys(f"{row['graph']} ({row['output']})" for row in rows))
-            raise InvalidValue(
+            raise errors.InvalidValue(
                 f"--peers: {file} has none of {', '.join(graphs)} for {', '.join(outputs)}. "
                 f"It has {known or 'no row'}."
             )

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import functools
 import gc
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -79,7 +78,7 @@ class Tested:
     the runs of a search; None means as many as there are.
     """
 
-    seconds: float | None = math.inf
+    seconds: float | None = np.inf
     on_host = False  # where what compares results must not take memory of the device
 
     def __init__(self, name: str, host: HostGraph, roots: list[int]) -> None:
@@ -190,14 +189,13 @@ class Tested:
         """Return a row of the report; `how` has the kernel, the policy and the orientation."""
         facts = self.host.facts
         device_ms, wall_ms, *_ = zip(*found.samples, strict=True)
-        edges = [self.edges[root] for root in self.roots]
         q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
         return {
             "graph": self.name, "backend": who, "mode": found.mode, "kernel": None,
             "policy": None, "orientation": "auto", "output": found.output,
             "roots": len(self.roots), "median_ms": median, "max_ms": max(device_ms),
             "wall_median_ms": float(np.median(wall_ms)), "q1_ms": q1, "q3_ms": q3,
-            "gteps": harness.harmonic_gteps(device_ms, edges),
+            "gteps": harness.harmonic_gteps(device_ms, [self.edges[root] for root in self.roots]),
             "first_ms": found.first_ms, "bytes": found.nbytes, "checked": not found.refusal,
             "vertices": facts.vertices, "edges": facts.edges, **how,
         }  # fmt: skip
@@ -266,13 +264,12 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
 
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
-    can_fuse = place.capabilities.records
-    if plan.mode == "fused" and not can_fuse:
+    if plan.mode == "fused" and not place.capabilities.records:
         why = f"the {place.name} backend fuses no loops"
         if plan.kernel is not None or plan.policies:
             why = "loops with --kernel, or with a policy of their own kernels, are not fused"
         raise NotSupported(f"bench: {why}. Use --mode eager.")
-    if plan.mode == "both" and can_fuse:
+    if plan.mode == "both" and place.capabilities.records:
         return ("fused", "eager")
     # What the user gets: `searched` names the actual mode, as cpu runs some loops as one call.
     return ("eager",) if plan.mode == "eager" else ("fused",)

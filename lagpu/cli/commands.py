@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import math
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -454,7 +453,7 @@ def sssp(source: str, delta: float | None, limit: float | None) -> Job:
         return {"source": start, "reached": found.nvals, "farthest": ranking(found)}
 
     def prove(checkers: Any, A: Matrix, start: int, found: Vector) -> Any:
-        return checkers.check_distances(A, start, found, math.inf if limit is None else limit)
+        return checkers.check_distances(A, start, found, np.inf if limit is None else limit)
 
     more = {"delta": delta, "limit": limit}
     return Job("sssp", facts, more, {"--source": source}, prove=prove, dup_op=SHORTEST)

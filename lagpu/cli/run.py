@@ -20,7 +20,6 @@ from lagpu.catalog import ALGORITHMS, PROOFS, Algorithm
 from lagpu.cli import commands, console
 from lagpu.cli.check import SEARCHES, read_result
 from lagpu.cli.commands import REQUIRED, SHORTEST, TOP, Declared, Job, Options, groups, ranking
-from lagpu.cli.console import SAVED
 from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
@@ -639,7 +638,7 @@ def _read(names: Names, option: str, text: str, kind: str) -> Any:
         if any(len(pair) != 2 for pair in pairs):
             raise InvalidValue(f"{option}: {text!r} is not a list of pairs. Write 0:5,3:4.")
         return pairs
-    if kind != "vector" and Path(text).suffix not in SAVED:
+    if kind != "vector" and Path(text).suffix not in console.SAVED:
         if kind == "weights":
             return dict.fromkeys(names.vertices(text, option), 1.0)
         try:

@@ -20,7 +20,6 @@ from lagpu.dtypes import BOOL, Array, DType, as_array
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotComputed
 from lagpu.host import display
 from lagpu.host.columns import all_distinct, distinct
-from lagpu.operations import new
 
 
 class IndexExpr(Expression):
@@ -345,7 +344,7 @@ _NUMBERS = frozenset((int, float, ops.Counter))
 def assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns the right side of ``<<`` to an object, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
-        whole = new(ops.Assign, (value.data, None, False))
+        whole = ops.new(ops.Assign, (value.data, None, False))
         return Call(whole, (value,), value.dtype, value.shape, (value,))
     if indices is None and type(value) in _NUMBERS:
         return _number_assignment(out, value, None)
@@ -409,7 +408,7 @@ def _number_assignment(
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
     shown = value if type(value) is ops.Counter else number
-    return Call(new(ops.AssignScalar, (number, where)), (out,), out.dtype, out.shape, (shown,))
+    return Call(ops.new(ops.AssignScalar, (number, where)), (out,), out.dtype, out.shape, (shown,))
 
 
 def _from_array(array: Any, like: Any, indices: Any) -> Any:

@@ -22,7 +22,6 @@ from lagpu.host import memory
 from lagpu.host.files import os_errors_named, probe, replacing
 from lagpu.io import formats, reading, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
-from lagpu.io.formats import Format
 from lagpu.io.npz import Archive
 from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, unpacked
 from lagpu.io.reading import Options, Parsed
@@ -140,7 +139,7 @@ def read(
 
 
 def _columns(
-    source: Any, options: Options, asked: Format | None, directed: bool | None
+    source: Any, options: Options, asked: formats.Format | None, directed: bool | None
 ) -> tuple[CSC, Any]:
     """Return the matrix of a file as columns, and the ids of its vertices or None."""
     with opened(source) as found:
@@ -167,7 +166,7 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return names
 
 
-def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
+def _parse(given: Input, options: Options, asked: formats.Format | None) -> Parsed:
     """Return the graph in an open file that is unpacked."""
     stream, file, budget = given
     form = formats.of_start(stream.peek(MANY)[:MANY], budget.name)
@@ -191,7 +190,7 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
         raise
 
 
-def _require_heeded(form: Format, options: Options, name: str) -> None:
+def _require_heeded(form: formats.Format, options: Options, name: str) -> None:
     """Raise for an option that has no effect on a format."""
     rows = (
         ("renumber", options.renumber, "numbers its vertices without gaps"),
@@ -233,7 +232,7 @@ def require_writable(path: str | os.PathLike[str]) -> None:
         probe(file)
 
 
-def _format_of(file: Path) -> Format:
+def _format_of(file: Path) -> formats.Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = formats.by_suffix(file)
     if form is None:

@@ -25,7 +25,6 @@ from typing import IO, Any, NamedTuple
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 from lagpu.host.files import os_errors_named
 from lagpu.io import formats, reading
-from lagpu.io.reading import Budget
 
 MANY = 1 << 13  # bytes at the beginning that show what a file is
 _ZIP = b"PK\x03\x04"
@@ -41,7 +40,7 @@ class Input(NamedTuple):
 
     stream: Any  # a BufferedReader
     file: Path
-    budget: Budget
+    budget: reading.Budget
 
 
 class _Handle(io.RawIOBase):
@@ -115,7 +114,7 @@ def opened(source: Any) -> Iterator[Input]:
                         return content(unpacked(other.stream), other.budget)
             return None
 
-        yield Input(stream, file, Budget.of(file.name, size, beside))
+        yield Input(stream, file, reading.Budget.of(file.name, size, beside))
 
 
 def _names_beside(name: str, suffix: str) -> list[str]:
@@ -162,7 +161,7 @@ def damage_named(name: str) -> Iterator[None]:
         raise FileFormatError(f"read: {name} is truncated or damaged: {fact}.") from error
 
 
-def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
+def content(source: IO[bytes], budget: reading.Budget, held: int = 0) -> bytes:
     """Read to the end without a byte order mark, and end the last line of a text."""
     # `held` bytes are taken already. A file that is not packed is read at once.
     size = reading.PIECE if budget.size == math.inf else max(reading.PIECE, int(budget.size) + 1)
@@ -231,7 +230,7 @@ def _zipped(archive: zipfile.ZipFile) -> list[_Member]:
     return [_Member(x.filename, functools.partial(opened, x)) for x in files]
 
 
-def _tarred(data: bytes, budget: Budget) -> list[_Member]:
+def _tarred(data: bytes, budget: reading.Budget) -> list[_Member]:
     """Return the regular files in a tar archive."""
     files: list[_Member] = []
     with reading.errors_named(f"read: {budget.name} is a damaged tar archive"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import math
 import os
 import re
 import sys
@@ -388,7 +387,7 @@ class Budget(NamedTuple):
             try:
                 limit = float(text)
             except ValueError:
-                limit = math.nan
+                limit = np.nan
             if not limit > 0:
                 raise errors.InvalidValue(
                     f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9."

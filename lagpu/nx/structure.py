@@ -1,7 +1,6 @@
 """Measures and structure of a graph: centralities, clustering, components, cores, orders."""
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -595,7 +594,7 @@ def to_numpy_array(
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
     n, (rows, cols, values) = len(G), algorithms.floyd_warshall(lengths_matrix(G, weight)).to_coo()
-    lengths = [dict.fromkeys(G.names, math.inf) for _ in range(n)]
+    lengths = [dict.fromkeys(G.names, np.inf) for _ in range(n)]
     for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
         lengths[u][G.names[v]] = x
     return G.named(lengths)

@@ -6,7 +6,6 @@ that they would leave at its end, or why it cannot.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -216,7 +215,7 @@ class Steps:
 def _relaxation(body: ops.Statements, until: ops.Until) -> WholeLoop | ops.Rejection:
     """Find distances by Dijkstra's algorithm, in FP64; its order of edges is as good as any."""
     f: Any = until.empty
-    limit = math.inf
+    limit = np.inf
     if len(body) == 5 and body[1][:2] == (f, ops.Descriptor()) and not body[1].scalars:
         kept = body[1].operation
         if isinstance(kept, ops.Select) and (kept.operand, kept.op) == (f, indexunary.valuele):

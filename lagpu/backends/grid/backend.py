@@ -97,12 +97,11 @@ class Parts:
         self, work: Callable[[Backend, int], Array],
         shape: tuple[int, int], dim: int, ufunc: np.ufunc,
     ) -> Array:  # fmt: skip
-        pieces = self._pieces
 
         def reduce() -> Array:
-            found = [work(place, p) for _, p, place in pieces]
+            found = [work(place, p) for _, p, place in self._pieces]
             columns = [(x,) if x.ndim == 1 else tuple(x.T) for x in found]  # an engine sends lists
-            sums = pieces.reduced(columns, needed(pieces.layout(shape), dim), ufunc)
+            sums = self._pieces.reduced(columns, needed(self._pieces.layout(shape), dim), ufunc)
             return sums[0] if found[0].ndim == 1 else np.stack(sums, axis=1)
 
         return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})

@@ -181,7 +181,6 @@ def spread(
         else:
             given.append(dict.fromkeys(need.group(p), messages[0]))
     received = exchanged(pieces, given, None if is_cut else need)
-    shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
         given = received[k].items()
@@ -189,7 +188,7 @@ def spread(
         *at, values = joined(lists)
         if transposed:
             at.reverse()
-        dtype, local = x.dtype, list(shape)
+        dtype, local = x.dtype, list(x.shape[::-1] if transposed else x.shape)
         if numbered is not None:
             values, dtype = at[numbered], INT64
         at[dim], local[dim] = need.by.position(at[dim]), need.by.count(part)

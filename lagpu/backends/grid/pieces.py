@@ -671,9 +671,8 @@ class GridClusters:
         if self.add_up:
             with pieces.lock:
                 return self._added(parts, pieces.partition(parts[0].size))
-        first = self.numbers[0]
         given = [
-            (parts[p // self._size - first] if p % self._size == 0 else np.zeros(0),)
+            (parts[p // self._size - self.numbers[0]] if p % self._size == 0 else np.zeros(0),)
             for p in pieces.engine.local
         ]
         received = [of for (of,) in pieces.engine.gather(given)][:: self._size]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import struct
 import threading
@@ -195,7 +194,7 @@ class Processes:
         self._given: Mapping[str, Any] = {}
         self._checksum = 0
         given = os.environ.get("LAGPU_COMPARE") or "100"
-        self._compared = math.inf if given == "all" else int(given)  # statements
+        self._compared = np.inf if given == "all" else int(given)  # statements
         self._over: LagpuError | None = None  # why no process synchronizes any more
         self._speaker = 0  # the process that prints that error
         self.of_all = False  # whether every process has ended by an error of its own

@@ -594,8 +594,7 @@ class _Space:
                 self.degrees.append(out.astype(np.uint32))
                 if system is None:
                     into = workspaces.lengths_of(place.device, A.parts[k].csc().col_ptr)
-                    product = place.device.xp.multiply(into, out, dtype=np.float64)
-                    walks.append(float(product.sum()))
+                    walks.append(float(place.device.xp.multiply(into, out, dtype=np.float64).sum()))
         #: How many vertices edges lead to, and their mean edges that leave them, over all edges.
         self.targets = int(engine.sum([space.targets for space in self.of_piece]))
         self.behind = engine.sum(walks) / max(self.nvals, 1) if walks else 0.0

@@ -221,8 +221,7 @@ def _numbers(by: Partition, piece: int, place: Any, dtype: DType) -> Handle:
     """Return the indices that a piece has, by position."""
     made = place.vector(dtype, by.count(piece))
     with place.device.lock, place.device.entered():
-        own = by.index(piece, place.device.xp.arange(made.size))
-        made.set_full(own.astype(dtype.numpy))
+        made.set_full(by.index(piece, place.device.xp.arange(made.size)).astype(dtype.numpy))
     return made
 
 
