@@ -744,5 +744,6 @@ def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
 
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
     moved_operation = type(operation)(*(of.get(id(x), x) for x in operation))
-    moved_operation = replaced(moved_operation, referring, ScalarRef)
+    if s.scalars:
+        moved_operation = replaced(moved_operation, referring, ScalarRef)
     return Statement(of.get(id(out), out), moved_desc, moved_operation, dtype)

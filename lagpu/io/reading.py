@@ -633,7 +633,9 @@ class Names(defaultdict[Hashable, int]):
                 order = sorted(range(len(names)), key=names.__getitem__)
             except TypeError:
                 return edges, ids
-            ids, rank = ids[order], np.argsort(order)
+            rank = np.empty(len(ids), np.int64)
+            rank[order] = np.arange(len(ids))
+            ids = ids[order]
         else:  # names that are written differently may be the same number
             ids = distinct(numbers)
             rank = np.searchsorted(ids, numbers)
