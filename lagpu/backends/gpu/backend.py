@@ -137,6 +137,10 @@ class GpuBackend:
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         v, own = self.vector(dtype, size), forms.own_on_device
+        on_host = isinstance(indices, np.ndarray) and isinstance(values, (np.ndarray, np.generic))
+        if on_host and len(indices) == 1 < size:  # which stays on the host until it is needed
+            v.set_single(int(indices[0]), dtype.numpy.type(np.ravel(values)[0]))
+            return v
         iso = values if np.ndim(values) == 0 else None
         packed = own(self.device, values, dtype.numpy) if iso is None else None
         if indices is not None and len(indices) < size:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from loop_names import is_fused
 
-from lagpu import FP32, INT32, INT64, Vector, loop, semiring
+from lagpu import FP32, FP64, INT32, INT64, Vector, loop, semiring
 from lagpu.backends.gpu.kernels import constant
 from lagpu.generators import path
 
@@ -147,6 +147,9 @@ def test_a_list_of_one_index_is_one_entry(place):
     v = Vector(INT64, 40, backend=place)
     v[[33]] = 7
     assert (v.data.single, v[33].new().value) == (33, 7)
+    for values in (8, [8]):
+        assert Vector.from_coo([33], values, FP64, size=40, backend=place).data.single == 33
+    assert Vector.from_coo([0], [8], FP64, size=1, backend=place)[0].new().value == 8
     v[[33]] = [8]
     v[[-1]] = 9
     assert [x.tolist() for x in v.to_coo()] == [[33, 39], [8, 9]]
