@@ -525,11 +525,13 @@ class OnOnePiece:
 
         def send() -> None:
             """Let what the kernel writes follow it to its owners, without a wait between them."""
-            for x in written:
-                v = self._of[id(x)]
-                if v.form == "bitmap" and v.values is not None:
-                    sent[id(x)] = _sent_by_one(pieces, v, x)
-            place.device.enter()
+            try:
+                for x in written:
+                    v = self._of[id(x)]
+                    if v.form == "bitmap" and v.values is not None:
+                        sent[id(x)] = _sent_by_one(pieces, v, x)
+            finally:  # the host waits for this device next
+                place.device.enter()
 
         with place.lock:
             if place.enter is not None:

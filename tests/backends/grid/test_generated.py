@@ -35,7 +35,7 @@ from lagpu.backends.gpu.fused import loop as loop_module
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.errors import EmptyObject, GridTimeout
+from lagpu.errors import EmptyObject, GridTimeout, OutOfMemory
 
 ONE_KERNEL = "generated loop of pieces: "
 SIZES = [1, 2, 4, 5, 31, 33, 1023, 3000]
@@ -573,6 +573,39 @@ def test_results_follow_the_kernel_of_one_device_without_a_wait(name, monkeypatc
         order.clear()
         assert plain(work(place)) == plain(work("cpu"))
         assert order[: order.index("wait")] == ["bitmap"]
+
+
+@pytest.mark.parametrize("error", [MemoryError("full"), KeyboardInterrupt()])
+def test_a_search_whose_results_cannot_be_sent_leaves_all_as_it_was(error, monkeypatch):
+    monkeypatch.setattr(program, "_LARGE", 0)
+    monkeypatch.setattr(loop_module, "lasts", lambda *_: True)
+    place, waited = backends.get("grid:2:sim"), []
+    A, other = graph(700, place), place.pieces.places[1].device
+    levels, frontier = Vector(INT32, 700, like=A), Vector(BOOL, 700, like=A)
+    levels[3], frontier[350] = 7, True
+
+    def fails(*_):
+        other.enter()
+        raise error
+
+    def search():
+        for depth in loop(until_empty=frontier):
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+
+    wait = SimDevice.wait_in_loop
+    monkeypatch.setattr(
+        SimDevice, "wait_in_loop", lambda x: (waited.append(x._require_entered()), wait(x))
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "_sent_by_one", fails)
+        with pytest.raises(KeyboardInterrupt if error.args == () else OutOfMemory):
+            search()
+    assert waited
+    assert plain(levels) == [[3], [7]]
+    assert plain(frontier) == [[350], [True]]
+    search()
+    assert levels.nvals > 100
 
 
 def test_results_that_change_after_the_kernel_are_sent_then(monkeypatch):
