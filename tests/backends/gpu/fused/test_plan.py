@@ -196,6 +196,12 @@ def test_arithmetic_with_the_counter(case):
     A, f, levels, right = case
     shifted(A, f, levels)
     assert levels.isequal(right.apply(binary.plus, 1).new())
+    assert reason(A).startswith("grid search" if A.backend.capabilities.fuses else "eager")
+    f << right.select("valuele", 1).new().apply("one").new(BOOL)  # several vertices
+    levels.clear()
+    shifted(A, f, levels)
+    near = right.apply("max", 1).new().apply("minus", 1).new()
+    assert levels.isequal(near.apply(binary.plus, 1).new())
     assert reason(A).startswith("generated loop" if A.backend.capabilities.fuses else "eager")
 
 
