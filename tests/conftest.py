@@ -16,6 +16,7 @@ from lagpu import backends, generators
 from lagpu.backends.cpu import csgraph
 from lagpu.core import recorder
 from lagpu.errors import BackendUnavailable
+from lagpu.loops import loop
 
 pytest_plugins = ["pytester"]  # suites inside of tests
 
@@ -229,3 +230,13 @@ def refused(run):
         return err
 
     return call
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The recorders that were opened; no loop is known before."""
+    monkeypatch.setattr(loop, "_known", {})
+    recorders, inner = [], recorder.Recorder.open
+    note = lambda self: (recorders.append(self), inner(self))[1]  # noqa: E731
+    monkeypatch.setattr(recorder.Recorder, "open", note)
+    return recorders

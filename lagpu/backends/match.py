@@ -328,7 +328,7 @@ def match_sweep(
     nvals: Callable[[Any], int] = operator.attrgetter("nvals"),
 ) -> SweepBody | ops.Rejection:  # fmt: skip
     """Match the body of a sweep, or say why it does not fit."""
-    if isinstance(statements, ops.RecordedBody):  # of which the masks have the last places
+    if isinstance(statements, ops.RecordedBody):  # its last places are the masks
         known = ops.once(statements, _sweep_of_places)
         if isinstance(known, SweepBody):
             return known.on(statements)

@@ -21,15 +21,6 @@ from lagpu.generators import kronecker
 from lagpu.loops import loop as known
 
 
-@pytest.fixture
-def opened(monkeypatch):
-    """The recorders that were opened; no loop is known before."""
-    monkeypatch.setattr(known, "_known", {})
-    recorders, inner = [], Recorder.open
-    monkeypatch.setattr(Recorder, "open", lambda self: (recorders.append(self), inner(self))[1])
-    return recorders
-
-
 def graph(place, seed=3, scale=5):
     return kronecker(scale, backend=place, seed=seed)
 

@@ -7,18 +7,8 @@ import lagpu
 from lagpu import FP32, FP64, INT32, Matrix, Vector, algorithms, binary, semiring, sweep
 from lagpu.algorithms.betweenness import count_paths, dependencies
 from lagpu.backends.gpu.fused import sweep as kernels
-from lagpu.core.recorder import Recorder
 from lagpu.generators import path
 from lagpu.loops import loop as known
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """The recorders that were opened; no loop is known before."""
-    monkeypatch.setattr(known, "_known", {})
-    recorders, inner = [], Recorder.open
-    monkeypatch.setattr(Recorder, "open", lambda self: (recorders.append(self), inner(self))[1])
-    return recorders
 
 
 def graph(place, n, seed):

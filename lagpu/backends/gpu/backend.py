@@ -138,7 +138,7 @@ class GpuBackend:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         v, own = self.vector(dtype, size), forms.own_on_device
         on_host = isinstance(indices, np.ndarray) and isinstance(values, (np.ndarray, np.generic))
-        if on_host and len(indices) == 1 < size:  # which stays on the host until it is needed
+        if on_host and len(indices) == 1 < size:  # it stays there until a kernel needs it
             v.set_single(int(indices[0]), dtype.numpy.type(np.ravel(values)[0]))
             return v
         iso = values if np.ndim(values) == 0 else None
