@@ -222,11 +222,11 @@ def column_types(types: dict[str, str], values: DType) -> tuple[str, ...]:
     return f"const {types['PTR']}*", f"const {types['IDX']}*", f"const {kind}*", kind
 
 
-def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
-    """Return the arguments of a ``Columns``, null if the form is not there."""
+def columns_of(form: CscMatrix | None, values: DType, idx: Any = None) -> tuple[Any, ...]:
+    """Return the arguments of a ``Columns``, null if there is no form; `idx` replaces indices."""
     if form is None:
         return None, None, None, values.numpy.type(0)
-    return form.col_ptr, form.row_idx, form.values, form.number
+    return form.col_ptr, form.row_idx if idx is None else idx, form.values, form.number
 
 
 def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:

@@ -15,12 +15,13 @@ from lagpu.backends.gpu.fused.program.pieces import Numbering, Tables, launch_of
 from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
 from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
-from lagpu.backends.gpu.ops.strategies import by_outputs
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.ops.strategies import by_outputs, form_beside
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, Ordered, VectorLevels, bytes_of, stride
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, bounds, nwords
-from lagpu.backends.gpu.storage.workspaces import index_types
+from lagpu.backends.gpu.storage.workspaces import NO_RANKS, Ranked, index_types, ranked
 from lagpu.backends.match import SweepBody, distinct, holds, match_sweep
 from lagpu.operations import Rejection, Statement, Statements, Sweep, operands_of
 
@@ -74,7 +75,7 @@ class FusedSweep(KernelLoop, emit.Writer):
     def _kernel(
         self, file: str, macros: dict[str, str], *, params: Sequence[str], at: str, swept: str,
         made: str, first: Sequence[str], last: Sequence[str], values: str = "",
-        bounds: str = "LG_BLOCK, 1",
+        bounds: str = "LG_BLOCK, 1", idx: Array = None,
     ) -> Kernel:  # fmt: skip
         """Return the kernel ``sweep`` of a file that errors name, once vectors are named."""
         body, names, product = self._body, self.params, self._body.multiply.product
@@ -82,7 +83,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         form = by_outputs(A, product)
         types = index_types(form)
         kinds = emit.column_types(types, A.dtype)
-        columns = ", ".join(map(names.add, kinds, emit.columns_of(form, A.dtype)))
+        columns = ", ".join(map(names.add, kinds, emit.columns_of(form, A.dtype, idx)))
         x, y = self._names_of([self._x, self._y])
         values = values or f"{x}_{'made' if self._in_order else 'values'}"
         record = getattr(self.statements, "record", None)
@@ -233,7 +234,12 @@ class VectorSweep(FusedSweep):
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
         self._make_room()
-        block, x = device.limits.loop_block, self.params.vector(self._x)
+        block, x, ranks = device.limits.loop_block, self.params.vector(self._x), self._ranks()
+        last, at, kind = f"{x}_values[at] = {x}.value", "v", self._x.dtype
+        if ranks.words is not None:
+            last, at = f"if (d == 1) {last}; by_rank[rank[v]] = {x}.value", "rank[v]"
+            self.params.add("const i32*", ranks.rank, "rank")
+            self.params.add(f"{kind.ctype}*", ranks.words.view(kind.numpy), "by_rank")
         kernel = self._kernel(
             "sweep.cu", {"BLOCK": str(block)},
             params=(
@@ -241,10 +247,11 @@ class VectorSweep(FusedSweep):
                 "const i64* offsets", "i64 num_words", "i64 num_marks", "u32* marks",
                 "u32* entries", "i64* reached", "GridBarrier* barrier",
             ),
-            at=f"AtVertex<{_mark(levels.deepest)[0]}>",
+            at=f"AtVertex<{_mark(levels.deepest)[0]}>", idx=ranks.idx,
+            values="" if ranks.words is None else "by_rank",
             swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
             # The mark of a vertex records its entry.
-            made=f"if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}",
+            made=f"if ({x}.there) {{ {last}; s.at.marks[{at}] = At::Mark(d); }}",
             first=(
                 *self._clearing(),
                 "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
@@ -264,6 +271,15 @@ class VectorSweep(FusedSweep):
             reached=xp.empty(1, np.int64), barrier=xp.zeros(GRID_BARRIER, np.uint32),
         )  # fmt: skip
         return launch, lambda: None
+
+    def _ranks(self) -> Ranked:
+        """Return the order of degrees for marks and values, where hubs then share lines of L1."""
+        product, A = self._body.multiply.product, self._body.multiply.matrix.csc()
+        even = A.nvals <= LONG_SEARCH_DEGREE * A.shape[0]
+        if even or product.semiring.is_positional:
+            return NO_RANKS
+        form = by_outputs(A, product)
+        return ranked(form, form_beside(A, form), self._x.dtype.numpy.itemsize)
 
     def _clearing(self) -> list[str]:
         """Return the lines that empty the marks, and the words of blank vectors."""

@@ -128,7 +128,7 @@ def _cooperative(A: CscMatrix, run: Kernel, all_blocks: bool) -> int:
     return 256 * (blocks if all_blocks else max(1, blocks // 2))
 
 
-def _rows_of(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
+def form_beside(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
     """Return the form whose columns are the rows of `form`, if it is there."""
     return A if form is not A or is_symmetric(A) else A.csr
 
@@ -153,12 +153,12 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
     if name.startswith("pull_warp"):
         threads = words * 256
     elif name == "pull_bitmap":
-        space = workspaces.pull_space(form, _rows_of(A, form))
+        space = workspaces.pull_space(form, form_beside(A, form))
         given["empty"] = space.empty
         given["hint"] = space.hint if any_row and not job.variant else None
         threads = min(threads, most)
     elif name == "pull_gather":
-        given["empty"] = workspaces.pull_space(form, _rows_of(A, form)).empty
+        given["empty"] = workspaces.pull_space(form, form_beside(A, form)).empty
         file = "spmv/gather.cu"
         threads = min(words * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.every_entry else {}
@@ -178,7 +178,7 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     heads, ranks = workspaces.heads_of(form), workspaces.NO_RANKS
     assert heads is not None  # as `sums_kind` has found
     if not job.u_iso:
-        ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
+        ranks = workspaces.ranked(form, form_beside(A, form), job.u.numpy.itemsize)
         lengths = edges_of_outputs(A, job.product, form)
         if lengths is not None and not A.symmetric:
             edges = workspaces.entries_of(device, heads.there, lengths)

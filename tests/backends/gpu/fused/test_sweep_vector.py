@@ -133,6 +133,27 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     assert not fuses(backend) or not deep or ran == FUSED
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("n", picked([1, 31, 32, 33, 1023, 1025], 33, 1025))
+def test_uneven_graphs_are_swept_by_ranks(backend, monkeypatch, n, symmetric):
+    """Marks and values are in the order of degrees, but not where an operator reads indices."""
+    used, real = [], module.ranked
+    monkeypatch.setattr(module, "ranked", lambda *of: used.append(real(*of)) or used[-1])
+    rng = np.random.default_rng(n)
+    rows = (n * rng.random(40 * n) ** 3).astype(np.int64)  # hubs; loops and duplicates
+    cols = rng.integers(0, n, len(rows))
+    if symmetric:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    values = (np.arange(len(rows)) % 7 + 1).astype(np.int64)
+    A = Matrix.from_coo(rows, cols, values, nrows=n, ncols=n, dup_op="first", backend=backend)
+    levels = algorithms.bfs_levels(A, int(cols[0]))
+    for body, dtype in BODIES:
+        compare(body, A, levels, vectors(n, dtype, backend, n, True))
+        expected = n > 1 and fuses(backend) and body is not positions
+        assert [x.idx is not None for x in used] == [True] * expected, body.__name__
+        used.clear()
+
+
 @pytest.mark.parametrize(
     ("body", "n"),
     picked(product((brandes, many), (1023, 1025)), (brandes, 1023), rest="exhaustive"),
