@@ -600,15 +600,13 @@ class Namespace:
         return self
 
 
-class Path:
+class Path(Namespace):
     """The operators whose names begin alike, up to a point: ``unary.numpy.arccos``."""
 
     def __init__(self, table: Any, name: str) -> None:
         self._table, self._name = table, name
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def __getitem__(self, name: str) -> Any:
         return self._table[f"{self._name}.{name}"]
 
     def __dir__(self) -> list[str]:

@@ -222,7 +222,12 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     >>> levels[0, :].new().to_dense().tolist(), levels[1, :].new().to_dense().tolist()
     ([0, 1, 2, 3], [2, 1, 0, 1])
     """
-    return levels_from(A, _frontier(A, sources))
+    frontier = _frontier(A, sources)
+    levels = Matrix(INT32, *frontier.shape, like=A, name="levels")
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+    return levels
 
 
 def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
@@ -336,19 +341,11 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
 
 
 def _levels(A: Matrix, sources: Any, times: int | None) -> Vector:
-    """Return the levels of a search from some vertices together; see `levels_from`."""
+    """Return the levels of a search for `times` levels, or for None of the whole search."""
     sources = source_vertices(A, sources)
+    levels = Vector(INT32, A.nrows, like=A, name="levels")
     frontier = Vector(BOOL, A.nrows, like=A, name="frontier")
     frontier[sources] = True
-    return levels_from(A, frontier, times)
-
-
-def levels_from(A: Matrix, frontier: Any, times: int | None = None) -> Any:
-    """Return the levels of a search for `times` levels, or for None of the whole search.
-
-    It has one frontier, a vector, or one in each row of a matrix.
-    """
-    levels = type(frontier)(INT32, *frontier.shape, like=A, name="levels")
     for depth in loop(until_empty=frontier, times=times):
         levels(frontier.S) << depth
         frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)

@@ -238,7 +238,8 @@ def louvain(
 def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Generator) -> Vector:
     """Return the communities after moves of single vertices."""
     n, total = B.nrows, B.reduce("plus").new().value
-    weight = inputs.with_zeros(B, B.reduce_rowwise("plus"), FP64, "weight")
+    weight = Vector.from_scalar(0, n, FP64, like=B, name="weight")
+    weight(accum=binary.plus) << B.reduce_rowwise("plus")
     others = B.select("offdiag").new(name="others")
     labels = inputs.numbered(B, "labels")
     quality, parts, W = _quality(B, labels, resolution), 2, weight.diag(name="W")

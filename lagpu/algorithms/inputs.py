@@ -113,13 +113,6 @@ def where_any(v: Vector, name: str) -> Vector:
     return v.apply("one").new(BOOL, name=name)
 
 
-def with_zeros(A: Matrix, sums: Any, kind: DType, name: str) -> Vector:
-    """Return what a call gives, and 0 where it has no entry."""
-    found: Vector = Vector.from_scalar(0, sums.shape[0], kind, like=A, name=name)
-    found(accum=binary.plus) << sums
-    return found
-
-
 def simple(A: Matrix, name: str) -> Matrix:
     """Return 1 for each entry of `A` off the diagonal, or raise if the graph is directed."""
     require_square(A)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.inputs import of, require_finite, require_square, simple, with_zeros
+from lagpu.algorithms.inputs import of, require_finite, require_square, simple
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import index_array
 from lagpu.dtypes import BOOL, FP64, INT64
@@ -70,7 +70,8 @@ def similarity(A: Matrix, pairs: Any = None, *, kind: str = "jaccard") -> Matrix
         raise InvalidValue(f"similarity: there is no kind {kind!r}. Use one of {', '.join(KINDS)}.")
     A = simple(A, "similarity").dup(FP64, name="A")
     M = None if pairs is None else _pairs(A, pairs)
-    degree = with_zeros(A, A.reduce_rowwise("plus"), FP64, "degree")
+    degree = Vector.from_scalar(0, A.nrows, FP64, like=A, name="degree")
+    degree(accum=binary.plus) << A.reduce_rowwise("plus")
     D, left = degree.diag(), A
     if kind in ("adamic_adar", "resource_allocation"):
         weight = degree.apply("log").new() if kind == "adamic_adar" else degree

@@ -368,7 +368,8 @@ def core_number(A: Matrix) -> Vector:
         edges = edges.ewise_add(edges.T, binary.plus).new(name="E")  # 2 for u -> v and v -> u
     core = Vector(INT32, A.nrows, like=A, name="core")
     peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
-    left = inputs.with_zeros(A, edges.reduce_rowwise("plus"), INT64, "left")
+    left = Vector.from_scalar(0, A.nrows, INT64, like=A, name="left")
+    left(accum=binary.plus) << edges.reduce_rowwise("plus")
     degree = Scalar(INT32, 0, name="degree")
     for _ in loop(until_empty=left):
         degree(accum=binary.max) << left.reduce("min")
@@ -568,7 +569,8 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     [1, 1, 1, 0]
     """
     A = simple(A, "triangles")
-    count = inputs.with_zeros(A, _of_each(A), INT64, "triangles")
+    count = Vector.from_scalar(0, A.nrows, INT64, like=A, name="triangles")
+    count(accum=binary.plus) << _of_each(A)
     return inputs.of(A, count, nodes, "triangles: nodes")
 
 
@@ -613,6 +615,7 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
     """
     require_square(A)
     E = A.select("offdiag").new().apply("one").new(INT64, name="E")
+    share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")
     if not weight and E.is_symmetric:
         around = _of_each(E).apply(binary.times, right=2).new()
         pairs = _ordered_pairs(E)
@@ -626,7 +629,7 @@ def clustering(A: Matrix, nodes: Any = None, weight: bool = False) -> Vector:
         pairs(accum=binary.minus) << ways.select("valueeq", 2).new().reduce_rowwise("plus")
         pairs << pairs.apply(binary.times, right=2)
     possible = pairs.select("valuegt", 0).new()
-    share = inputs.with_zeros(A, around.ewise_mult(possible, binary.truediv), FP64, "share")
+    share(accum=binary.plus) << around.ewise_mult(possible, binary.truediv)
     return inputs.of(A, share, nodes, "clustering: nodes")
 
 
@@ -805,8 +808,9 @@ def square_clustering(A: Matrix, nodes: Any = None) -> Vector:
     possible << possible.ewise_mult(walks, binary.times)
     possible(accum=binary.minus) << P.ewise_mult(A, binary.first).new().reduce_rowwise("plus")
     possible(accum=binary.minus) << q
+    share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")
     accepted = possible.select("valuegt", 0).new()
-    share = inputs.with_zeros(A, q.ewise_mult(accepted, binary.truediv), FP64, "share")
+    share(accum=binary.plus) << q.ewise_mult(accepted, binary.truediv)
     return inputs.of(A, share, nodes, "square_clustering: nodes")
 
 

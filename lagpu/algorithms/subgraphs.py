@@ -10,12 +10,12 @@ import numpy as np
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.betweenness import batches
-from lagpu.algorithms.bfs import levels_from, neighborhood
+from lagpu.algorithms.bfs import neighborhood
 from lagpu.algorithms.sssp import sssp
 from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.dtypes import BOOL, INT64, Array
+from lagpu.dtypes import BOOL, INT32, INT64, Array
 from lagpu.errors import InvalidValue
 from lagpu.loops.loop import loop
 
@@ -192,9 +192,15 @@ def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
     sources = list(range(n)) if nodes is None else inputs.source_vertices(A, nodes, what)
     sizes = Vector(INT64, n, like=A, name="sizes")
     for some in batches(A, sources, None):
-        levels = levels_from(A, inputs.frontier_of(A, some, True, BOOL), times)
+        frontier = inputs.frontier_of(A, some, True, BOOL)
+        levels = Matrix(INT32, *frontier.shape, like=A, name="levels")
+        for depth in loop(until_empty=frontier, times=times):
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
         others = levels.select("valuegt", 0).new().apply("one").new(INT64)
-        sizes[some] << inputs.with_zeros(A, others.reduce_rowwise("plus"), INT64, "count")
+        count = Vector.from_scalar(0, len(some), INT64, like=A)
+        count(accum=binary.plus) << others.reduce_rowwise("plus")
+        sizes[some] << count
     return sizes
 
 
