@@ -587,6 +587,9 @@ def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
 class Namespace:
     """Operators by attribute and by name: ``semiring.min_plus``, ``semiring["min_plus"]``."""
 
+    kind: str
+    _paths: Any  # the names with a point, and what else is listed apart
+
     if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
 
         def __getattr__(self, name: str) -> Any:
@@ -598,6 +601,13 @@ class Namespace:
     def ss(self) -> Self:
         """The same names: python-graphblas lists what is not in the standard under ``ss``."""
         return self
+
+    def _group(self, name: str, names: Iterable[str]) -> Any:
+        """Return the operators whose names begin with ``name.``, or raise: there is no such one."""
+        if any(path.startswith(f"{name}.") for path in self._paths):
+            return Path(self, name)
+        advice = instead_of(name, self.kind, names)
+        raise UnknownOperator(f"{self.kind}: there is no {name!r}. {advice}")
 
 
 class Path(Namespace):
@@ -687,17 +697,8 @@ class Table(Namespace, Generic[Row]):
         return sorted({*super().__dir__(), *self._rows, *(x.split(".")[0] for x in self._paths)})
 
     def __getitem__(self, name: str) -> Row:
-        try:
-            return self._rows[name]
-        except KeyError:
-            if name in self._paths:
-                return self._paths[name]
-            if any(path.startswith(f"{name}.") for path in self._paths):
-                path: Any = Path(self, name)
-                return path
-            raise UnknownOperator(
-                f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
-            ) from None
+        found: Any = self._rows.get(name) or self._paths.get(name)
+        return found or self._group(name, self._rows)
 
     def from_string(self, text: str) -> Row:
         """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``."""
