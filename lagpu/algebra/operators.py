@@ -621,7 +621,7 @@ class Path(Namespace):
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}."
-        return sorted(k.removeprefix(start) for k in self._table._paths if k.startswith(start))
+        return sorted({k.removeprefix(start) for k in self._table._paths if k.startswith(start)})
 
     def __repr__(self) -> str:
         return f"{self._table.kind}.{self._name}: {', '.join(dir(self))}"
