@@ -505,17 +505,11 @@ class Semiring(_Algebra):
             ``kernel=`` or ``policy=``, for a backend that offers a choice.
         """
         times = getattr(product, "times", None)
-        if more:
+        if more or times is None:
             mark_used(product, *more)
-            raise DomainMismatch(
-                f"{self!r}: takes one product, not {1 + len(more)} operands. "
-                f"Write {self.name}(q @ A)."
-            )
-        if times is None:
-            raise DomainMismatch(
-                f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
-                f"Write {self.name}(q @ A)."
-            )
+            fact = f"a product such as q @ A, not {type(product).__name__}"
+            fact = f"one product, not {1 + len(more)} operands" if more else fact
+            raise DomainMismatch(f"{self!r}: takes {fact}. Write {self.name}(q @ A).")
         return times(self, sys._getframe(1), **options)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
