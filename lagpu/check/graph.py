@@ -53,13 +53,13 @@ class Edges:
     @cached_property
     def lengths(self) -> Array:
         """The values, or ones, (k,); integers and BOOL as INT64, so that True counts 1."""
-        found = np.ones(len(self.begin), bool) if self.values is None else self.values
-        return found if found.dtype.kind == "f" else found.astype(np.int64)
+        found = np.ones(len(self.begin), np.int64) if self.values is None else self.values
+        return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
 
     @property
     def weights(self) -> Array:
         """The lengths as floats, (k,)."""
-        return self.lengths.astype(float)
+        return np.ones(len(self.begin)) if self.values is None else self.lengths.astype(float)
 
 
 class Slice:

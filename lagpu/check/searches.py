@@ -496,7 +496,7 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
 
 
 def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
-    """Return the lengths, or ones, of the edges between consecutive vertices, or raise."""
+    """Return the lengths of the edges between consecutive vertices, or raise if one is missing."""
     vertices = proof.vertices(route, f"{route} is not within")
     begin, end = vertices[:-1], vertices[1:]
     keys = np.unique(begin * proof.n + end)
@@ -532,14 +532,20 @@ def check_route(
     A plain search, or plain relaxation over all edges, computes the distance.
     """
     proof = Proof("check_route", ROUTE_RULES, A, source, values=weight)
-    proof.vertices(route, f"{route} is not within")
+    vertices = proof.vertices(route, f"{route} is not within")
     ends = (route[0], route[-1]) if route else None
     proof.require(0, ends == (source, target), f"{route}, not {source} to {target}")
-    length = sum(_lengths_along(proof, route, 1))
     if weight:
         distances, reached = proof.edges.lengths_from(source)
         distance = distances[target].item() if reached[target] else np.inf
+        length = sum(_lengths_along(proof, route, 1))
         return proof.require(2, length == distance, f"length {length}, but distance {distance}")
+    u, v = vertices[:-1], vertices[1:]
+    joined = proof.edges.have(u, v)
+    if not joined.all():
+        k = int(np.argmin(joined))
+        proof.fail(1, f"there is no edge {u[k]} -> {v[k]}")
     level = proof.edges.search(np.array([source]))[target]
     distance = level if level < proof.unreached else np.inf
-    return proof.require(2, length == distance, f"{length} edges, but distance {distance:g}")
+    fault = f"{len(route) - 1} edges, but distance {distance:g}"
+    return proof.require(2, len(route) - 1 == distance, fault)
