@@ -137,6 +137,8 @@ def _of_bits(words: Array) -> Array:
 
 # ---- prove betweenness centralities
 
+_PAIRS = 1 << 22  # distances at a time
+
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
     "a centrality is the scaled sum over the pairs that count",
@@ -161,8 +163,8 @@ def check_betweenness(
     `BETWEENNESS_RULES` are returned.
 
     Shortest paths from s to t lead through v if dist(s, v) + dist(v, t) = dist(s, t), and there
-    are paths(s, v) * paths(v, t) of them. Plain searches from all vertices together give distances
-    and paths; nothing is accumulated backward. With lengths, distances from each source
+    are paths(s, v) * paths(v, t) of them. Plain searches from some vertices at a time give
+    distances and paths; nothing is accumulated backward. With lengths, distances from each source
     are relaxed, and the paths from this source are counted along edges: two sums of floats that are
     equal from one source may differ from another. Each process of a grid collects all edges.
     """
@@ -226,10 +228,11 @@ def check_edge_betweenness(
     return proof.refuse(1, bad, describe, lambda k: f"edge {u[k]} -> {v[k]}")[:2]
 
 
-def _by_levels(edges: Any) -> tuple[Array, Array]:
-    """Return the distances and the numbers of shortest paths between all vertices, both (n, n)."""
-    n, d = edges.shape[0], 0
-    distance, paths, came = np.full((n, n), np.nan), np.zeros((n, n)), np.eye(n)
+def _by_levels(edges: Any, sources: Array) -> tuple[Array, Array]:
+    """Return the distances and the numbers of shortest paths from k vertices, both (k, n)."""
+    shape, d = (len(sources), edges.shape[0]), 0
+    distance, paths, came = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+    came[np.arange(len(sources)), sources] = 1
     while came.any():
         distance[came > 0], d = d, d + 1
         paths += came
@@ -244,25 +247,32 @@ def _shares(
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
     # of the sources. With `at_ends` paths count that begin or end with the way.
-    (begin, end, lengths), n = ways, proof.n
-    require(48 * n * n + 8 * len(begin) * len(sources), "check: distances and paths of pairs")
-    found = np.zeros((len(begin), len(sources)))
-    wanted = np.isin(np.arange(n), np.arange(n) if targets is None else targets)
-    distance, number = (None, np.zeros(0)) if weight else _by_levels(edges)
-    for column, s in enumerate(sources):
-        if distance is None:
-            d, number = _by_lengths(proof.edges, edges, s)
-            leads = number[s] > 0
-        else:
-            d = distance[s]
-            leads = d[:, None] + distance == d
-        share = np.divide(number, number[s], out=np.zeros((n, n)), where=leads)
-        share[:, ~wanted | (np.arange(n) == s)] = 0
-        if not at_ends:
-            np.fill_diagonal(share, 0)
-            share[s] = 0
-        on = d[begin] + lengths == d[end]
-        found[:, column] = on * number[s][begin] * share.sum(axis=1)[end]
+    (begin, end, lengths), t, k = ways, np.arange(proof.n), len(sources)
+    rows = len(t) if weight else min(len(t), 1 + _PAIRS // max(1, len(t)))  # vertices at a time
+    held = 48 * rows * len(t) + (24 * len(t) + 32 * len(begin)) * k
+    require(held, "check: distances and paths of pairs")
+    left_out, onward = np.isin(t, t if targets is None else targets, invert=True), np.zeros(0)
+    further, through = onward, np.zeros((k, len(t)))
+    distance, paths = np.zeros((2, k, len(t))) if weight else _by_levels(edges, sources)
+    for first in range(0, len(t), rows):
+        some = t[first : first + rows]
+        if not weight:
+            further, onward = _by_levels(edges, some)
+        for at, s in enumerate(sources):
+            if weight:
+                distance[at], onward = _by_lengths(proof.edges, edges, s)
+                paths[at] = onward[s]
+                leads = paths[at] > 0
+            else:
+                leads = distance[at, some, None] + further == distance[at]
+            share = np.divide(onward, paths[at], out=np.zeros(onward.shape), where=leads)
+            share[:, left_out | (t == s)] = 0
+            if not at_ends:
+                share[np.arange(len(some)), some] = 0
+                share[some == s] = 0
+            through[at, some] = share.sum(axis=1)
+    on = distance[:, begin] + lengths == distance[:, end]
+    found: Array = (on * paths[:, begin] * through[:, end]).T
     return found
 
 
