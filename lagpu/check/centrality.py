@@ -137,7 +137,7 @@ def _of_bits(words: Array) -> Array:
 
 # ---- prove betweenness centralities
 
-_PAIRS = 1 << 22  # distances at a time
+_PAIRS = 1 << 16  # distances at a time
 
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
