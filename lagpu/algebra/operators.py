@@ -505,17 +505,11 @@ class Semiring(_Algebra):
             ``kernel=`` or ``policy=``, for a backend that offers a choice.
         """
         times = getattr(product, "times", None)
-        if more:
+        if more or times is None:
             mark_used(product, *more)
-            raise DomainMismatch(
-                f"{self!r}: takes one product, not {1 + len(more)} operands. "
-                f"Write {self.name}(q @ A)."
-            )
-        if times is None:
-            raise DomainMismatch(
-                f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
-                f"Write {self.name}(q @ A)."
-            )
+            fact = f"a product such as q @ A, not {type(product).__name__}"
+            fact = f"one product, not {1 + len(more)} operands" if more else fact
+            raise DomainMismatch(f"{self!r}: takes {fact}. Write {self.name}(q @ A).")
         return times(self, sys._getframe(1), **options)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
@@ -587,6 +581,9 @@ def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
 class Namespace:
     """Operators by attribute and by name: ``semiring.min_plus``, ``semiring["min_plus"]``."""
 
+    kind: str
+    _paths: Any  # the names with a point, and what else is listed apart
+
     if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
 
         def __getattr__(self, name: str) -> Any:
@@ -599,21 +596,26 @@ class Namespace:
         """The same names: python-graphblas lists what is not in the standard under ``ss``."""
         return self
 
+    def _group(self, name: str, names: Iterable[str]) -> Any:
+        """Return the operators whose names begin with ``name.``, or raise: there is no such one."""
+        if any(path.startswith(f"{name}.") for path in self._paths):
+            return Path(self, name)
+        advice = instead_of(name, self.kind, names)
+        raise UnknownOperator(f"{self.kind}: there is no {name!r}. {advice}")
 
-class Path:
+
+class Path(Namespace):
     """The operators whose names begin alike, up to a point: ``unary.numpy.arccos``."""
 
     def __init__(self, table: Any, name: str) -> None:
         self._table, self._name = table, name
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def __getitem__(self, name: str) -> Any:
         return self._table[f"{self._name}.{name}"]
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}."
-        return sorted(k.removeprefix(start) for k in self._table._paths if k.startswith(start))
+        return sorted({k.removeprefix(start) for k in self._table._paths if k.startswith(start)})
 
     def __repr__(self) -> str:
         return f"{self._table.kind}.{self._name}: {', '.join(dir(self))}"
@@ -689,17 +691,8 @@ class Table(Namespace, Generic[Row]):
         return sorted({*super().__dir__(), *self._rows, *(x.split(".")[0] for x in self._paths)})
 
     def __getitem__(self, name: str) -> Row:
-        try:
-            return self._rows[name]
-        except KeyError:
-            if name in self._paths:
-                return self._paths[name]
-            if any(path.startswith(f"{name}.") for path in self._paths):
-                path: Any = Path(self, name)
-                return path
-            raise UnknownOperator(
-                f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
-            ) from None
+        found: Any = self._rows.get(name) or self._paths.get(name)
+        return found or self._group(name, self._rows)
 
     def from_string(self, text: str) -> Row:
         """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``."""

@@ -142,11 +142,7 @@ class Operators(operators.Namespace):
         for table in self._tables:
             if name in table:
                 return table[name]
-        if any(path.startswith(f"{name}.") for path in self._paths):
-            return operators.Path(self, name)
-        raise UnknownOperator(
-            f"op: there is no {name!r}. {operators.instead_of(name, 'op', dir(self))}"
-        )
+        return self._group(name, dir(self))
 
     @property
     def _paths(self) -> list[str]:

@@ -16,8 +16,6 @@ __all__ = [
     "check_eigenvector", "check_hits", "check_katz", "check_pagerank", "check_remoteness",
 ]  # fmt: skip
 
-Rows = tuple[Array, Array, Array]  # of some vertices: numbers, distances (or NaN), path counts
-
 _WORD = 64  # sources that a word has a bit for
 _WORDS = 1 << 14  # words at a time, where a vertex has several
 _FEW = 8  # as many sources search one by one, which looks at each edge once and not in each level
@@ -139,7 +137,7 @@ def _of_bits(words: Array) -> Array:
 
 # ---- prove betweenness centralities
 
-_CHUNK = 1 << 18  # distances at a time
+_PAIRS = 1 << 16  # distances at a time
 
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
@@ -175,11 +173,10 @@ def check_betweenness(
     chosen, t = np.arange(n) if sources is None else np.asarray(sources, int), np.arange(n)
     ways = t, t, np.zeros(n)
     each = _shares(proof, proof.matrix(), ways, chosen, targets, weight, endpoints)
+    others = n if endpoints else n - 1
     counts = np.full((n, len(chosen)), True) if endpoints else t[:, None] != chosen
-    counted = counts.sum(axis=1) * (n - 1 if endpoints else n - 2)
-    population = n if endpoints else n - 1
-    spread = np.array([_spread(x[of], population) for x, of in zip(each, counts, strict=True)])
-    pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
+    counted, pairs = counts.sum(axis=1) * (others - 1), others * (others - 1)
+    spread = np.array([_spread(x[of], others) for x, of in zip(each, counts, strict=True)])
     counted = counted if targets is None else np.full(n, pairs)
     wanted = _scaled(each.sum(axis=1), counted, pairs, normalized, directed)
 
@@ -231,29 +228,16 @@ def check_edge_betweenness(
     return proof.refuse(1, bad, describe, lambda k: f"edge {u[k]} -> {v[k]}")[:2]
 
 
-def _rows(edges: Any, vertices: Array) -> Iterator[Rows]:
-    """Yield the rows of some vertices, as many at a time as all of them may take."""
-    n = edges.shape[0]
-    step = max(1, _CHUNK // max(n, 1))
-    require(48 * n * min(step, n), "check: distances and paths of pairs")
-    for first in range(0, len(vertices), step):
-        some = vertices[first : first + step]
-        yield some, *_by_levels(edges, some)
-
-
 def _by_levels(edges: Any, sources: Array) -> tuple[Array, Array]:
     """Return the distances and the numbers of shortest paths from k vertices, both (k, n)."""
-    shape = edges.shape[0], len(sources)
-    distance, paths, new, d = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape, bool), 0
-    new[sources, np.arange(len(sources))] = True
-    came = new.astype(float)
-    while new.any():
-        distance[new], d = d, d + 1
-        last = np.where(new, came, 0)
-        paths += last
-        came = edges.T @ last
-        new = (came > 0) & np.isnan(distance)
-    return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
+    shape, d = (len(sources), edges.shape[0]), 0
+    distance, paths, came = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+    came[np.arange(len(sources)), sources] = 1
+    while came.any():
+        distance[came > 0], d = d, d + 1
+        paths += came
+        came = np.where(np.isnan(distance), came @ edges, 0)
+    return distance, paths
 
 
 def _shares(
@@ -263,43 +247,40 @@ def _shares(
     """Return the sum over targets of the share of shortest paths along each way, (m, k)."""
     # A way leads from a vertex to another one, or to itself with length 0. The k columns are those
     # of the sources. With `at_ends` paths count that begin or end with the way.
-    (begin, end, lengths), t = ways, np.arange(edges.shape[0])
-    held = (16 * len(t) + 8 * len(begin)) * len(sources) + 32 * weight * len(t) * len(begin)
-    require(held, "check: distances from the sources")
-    found = np.zeros((len(begin), len(sources)))
-    wanted = np.isin(t, t if targets is None else targets)
-    if weight:
-        for column, s in enumerate(sources):
-            through, paths = _through(proof.edges, edges, ways, s)
-            counts = (through > 0) & wanted & (t != s)
+    (begin, end, lengths), t, k = ways, np.arange(proof.n), len(sources)
+    rows = len(t) if weight else min(len(t), 1 + _PAIRS // max(1, len(t)))  # vertices at a time
+    held = 48 * rows * len(t) + (24 * len(t) + 32 * len(begin)) * k
+    require(held, "check: distances and paths of pairs")
+    left_out, onward = np.isin(t, t if targets is None else targets, invert=True), np.zeros(0)
+    further, through = onward, np.zeros((k, len(t)))
+    distance, paths = np.zeros((2, k, len(t))) if weight else _by_levels(edges, sources)
+    for first in range(0, len(t), rows):
+        some = t[first : first + rows]
+        if not weight:
+            further, onward = _by_levels(edges, some)
+        for at, s in enumerate(sources):
+            if weight:
+                distance[at], onward = _by_lengths(proof.edges, edges, s)
+                paths[at] = onward[s]
+                leads = paths[at] > 0
+            else:
+                leads = distance[at, some, None] + further == distance[at]
+            share = np.divide(onward, paths[at], out=np.zeros(onward.shape), where=leads)
+            share[:, left_out | (t == s)] = 0
             if not at_ends:
-                counts &= ((begin != s) & (end != t[:, None])).T
-            found[:, column] = np.divide(through, paths, np.zeros(through.shape), where=counts).sum(
-                1
-            )
-        return found
-    from_sources = [*_rows(edges, sources)]
-    for v, further, onward in _rows(edges, t):
-        for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
-            first, beyond = 0, further[end[e] - v[0]] + lengths[e]
-            for some, distance, paths in from_sources:
-                counts = (some[:, None] != t) & wanted
-                if not at_ends:
-                    counts &= (some != begin[e])[:, None] & (t != end[e])
-                through = paths[:, begin[e], None] * onward[end[e] - v[0]]
-                on = counts & (distance[:, begin[e], None] + beyond == distance)
-                share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
-                found[e, first : first + len(some)] = share.sum(axis=1)
-                first += len(some)
+                share[np.arange(len(some)), some] = 0
+                share[some == s] = 0
+            through[at, some] = share.sum(axis=1)
+    on = distance[:, begin] + lengths == distance[:, end]
+    found: Array = (on * paths[:, begin] * through[:, end]).T
     return found
 
 
-def _through(
-    of: Slices, edges: Any, ways: tuple[Array, Array, Any], source: int
-) -> tuple[Array, Array]:
-    """Return how many shortest paths from a source lead along each way, (m, n), and in all, (n,).
+def _by_lengths(of: Slices, edges: Any, source: int) -> tuple[Array, Array]:
+    """Return distances from a source, and the numbers of ways on from each vertex to each, (n, n).
 
-    Lengths are above 0. An edge is on such paths if the distances of its ends differ by its length.
+    Lengths are above 0. An edge is on a shortest path if the distances of its ends differ by its
+    length.
     """
     d, reached = of.lengths_from(source)
     # Later ends first: where a path goes on is counted before; again if rounding lost a length.
@@ -312,9 +293,7 @@ def _through(
         before, onward = onward, np.eye(len(d))
         for a, b in pairs:
             onward[a] += before[b] if d[a] == d[b] else onward[b]
-    (begin, end, lengths), paths = ways, onward[source]
-    on = reached[begin] & (d[begin] + lengths == d[end])
-    return (on * paths[begin])[:, None] * onward[end], paths
+    return d, onward
 
 
 def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed: bool) -> Array:

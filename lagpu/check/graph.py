@@ -36,16 +36,12 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of k entries in some columns.
-
-    `lengths` are the edges' values, if the slice has values; integers and BOOL as INT64, so that
-    True counts 1.
-    """
+    """The edges of k entries in some columns."""
 
     begin: Array  # of each edge, (k,)
     ends: Array  # the vertex of each column
     counts: Array  # the entries of each column
-    lengths: Any
+    values: Any  # of each edge, (k,), if the slice has values
     columns: slice
     entries: slice
 
@@ -54,10 +50,16 @@ class Edges:
         """The end of each edge, (k,)."""
         return np.repeat(self.ends, self.counts)
 
+    @cached_property
+    def lengths(self) -> Array:
+        """The values, or ones, (k,); integers and BOOL as INT64, so that True counts 1."""
+        found = np.ones(len(self.begin), np.int64) if self.values is None else self.values
+        return found if found.dtype.kind == "f" else found.astype(np.int64, copy=False)
+
     @property
     def weights(self) -> Array:
-        """The lengths as floats, (k,), or ones if the slice has no values."""
-        return np.ones(len(self.begin)) if self.lengths is None else self.lengths.astype(float)
+        """The lengths as floats, (k,)."""
+        return np.ones(len(self.begin)) if self.values is None else self.lengths.astype(float)
 
 
 class Slice:
@@ -87,13 +89,11 @@ class Slice:
     def _edges(self, j: int, stop: int) -> Edges:
         within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
         rows = self.row_idx[within]
-        lengths = None if self.values is None else self.values[within]
-        if lengths is not None and lengths.dtype.kind != "f":
-            lengths = lengths.astype(np.int64)
+        values = None if self.values is None else self.values[within]
         begin = rows if self._rows is None else self._rows[rows]
         ends = np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop]
         counts = np.diff(self.col_ptr[j : stop + 1])
-        return Edges(begin, ends, counts, lengths, slice(j, stop), within)
+        return Edges(begin, ends, counts, values, slice(j, stop), within)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return a reduction of the values that `of` gives to the edges into each column."""
@@ -178,7 +178,7 @@ class Slice:
         if self._rows is None and self._cols is None:
             ones = np.ones(len(self.row_idx), np.int8)
             reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
-            return _least_of(*csgraph.connected_components(reverse, connection="weak"))
+            return least_of(csgraph.connected_components(reverse, connection="weak")[1])
         return components(self._n, *both_ends(self))
 
 
@@ -370,11 +370,11 @@ def _mixed(x: Array) -> Array:
     return np.asarray(x ^ x >> np.uint64(31))
 
 
-def _least_of(count: int, component: Array) -> Array:
-    """Return the least vertex of each vertex's component, from the numbers of the components."""
-    least = np.full(count, len(component))
-    np.minimum.at(least, component, np.arange(len(component)))
-    return least[component]
+def least_of(labels: Array) -> Array:
+    """Return for each vertex the least vertex with the same label, a number below n, (n,)."""
+    least, each = np.zeros(len(labels), np.int64), np.arange(len(labels))
+    least[labels[::-1]] = each[::-1]  # the last of several stays
+    return least[labels]
 
 
 def components(
@@ -382,7 +382,7 @@ def components(
 ) -> Array:
     """Return the least vertex of each vertex's component, weak or strong, by SciPy, (n,)."""
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
-    return _least_of(*csgraph.connected_components(pattern, connection=connection))
+    return least_of(csgraph.connected_components(pattern, connection=connection)[1])
 
 
 def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
@@ -478,9 +478,8 @@ class Proof:
         """Return all edges with their values, or ones, (n, n): each process collects them."""
 
         def own(part: Slice) -> tuple[Array, ...]:
-            begin, end = both_ends(part)
-            values = np.ones(len(begin), int) if part.values is None else part.values
-            return begin, end, values.astype(float if values.dtype.kind == "f" else np.int64)
+            values = np.concatenate([e.lengths for e in part.blocks()])
+            return *both_ends(part), values.astype(float) if values.dtype.kind == "f" else values
 
         begin, end, values = map(np.concatenate, zip(*self.edges.gather(own), strict=True))
         return sp.csr_array((values, (begin, end)), shape=(self.n, self.n))

@@ -383,14 +383,9 @@ def _prove_distances(
         return is_begun(e) & ~(distance[e.end] <= through(e))
 
     def shortcut(v: int) -> str:
-        u = edges.first(lambda e: is_short(e) & (e.end == v))[v]
-
-        def ways(own: Slice) -> tuple[Array, ...]:
-            each = [through(e)[(e.begin == u) & (e.end == v)] for e in own.blocks()]
-            return (np.concatenate(each),)
-
-        shortest = np.concatenate([found for (found,) in edges.gather(ways)]).min()
-        return f"distance {distance[v]}, but {shortest} through {u}"
+        u = int(edges.first(lambda e: is_short(e) & (e.end == v))[v])
+        (length,) = _lengths_along(proof, [u, v], 2)
+        return f"distance {distance[v]}, but {distance[u] + length} through {u}"
 
     proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
     tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))

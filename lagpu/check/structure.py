@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components, least_of
 from lagpu.host.columns import distinct, listed
 
 __all__ = [
@@ -47,8 +47,7 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     """
     proof = Proof("check_components", COMPONENT_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    lowest, words = first[place], "the least vertex with this label is"
+    lowest, words = least_of(label), "the least vertex with this label is"
     proof.refuse(1, label != lowest, lambda v: f"label {label[v]}, but {words} {lowest[v]}")
     least = _strong(proof.edges, label) if strong else proof.edges.joined()
     words = "it is in the component of"
@@ -702,10 +701,8 @@ def check_largest_component(A: Any, members: Any, *, strong: bool = False) -> tu
     proof = Proof("check_largest_component", LARGEST_RULES, A)
     edges = proof.matrix()
     label = csgraph.connected_components(edges, connection="strong" if strong else "weak")[1]
-    _, first, count = np.unique(label, return_index=True, return_counts=True)
-    right = np.zeros(proof.n, bool)
-    if proof.n:
-        right = label == label[first[count == count.max()].min()]
+    least = least_of(label)
+    right = least == np.argmax(np.bincount(least, minlength=1))  # the first of the largest
     member = proof.members(members)
     return proof.refuse(0, member != right, lambda v: "no member" if right[v] else "a member")
 

@@ -40,8 +40,6 @@ class Graph:
         self.stored, self.names, self.origin = stored, stored.nodes, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
-        self._ordered: dict[bool, Ordered] = {}
-        self._turned: Graph | None = None  # the reversed graph
         self.of_directed = False  # whether it is an undirected view of a directed graph
         self._alike: set[Any] = set()  # attributes that are then the same in both directions
         self.behind: Any = None  # of a view: the graph that it shows, and its mark
@@ -158,15 +156,16 @@ class Graph:
 
     def reverse(self, copy: bool = True) -> Graph:
         """Return the graph with each edge reversed, which come in the order of the vertices."""
-        if self._turned is not None:
-            return self._turned
-        cols, rows = self._reversed
-        order = self._back
-        ptr = np.append(0, np.cumsum(np.bincount(cols, minlength=len(self))))
-        values = {name: x[order] for name, x in self.stored.values.items()}
-        edges = Adjacency(self.names, ptr, rows, values, self._directed)
-        self._turned = Graph(edges, directed=self._directed, multigraph=self._multigraph)
         return self._turned
+
+    @functools.cached_property
+    def _turned(self) -> Graph:
+        order = np.argsort(self.stored.cols, kind="stable")
+        count = np.bincount(self.stored.cols, minlength=len(self))
+        values = {name: x[order] for name, x in self.stored.values.items()}
+        ends = np.append(0, np.cumsum(count)), self.stored.rows()[order]
+        edges = Adjacency(self.names, *ends, values, self._directed)
+        return Graph(edges, directed=self._directed, multigraph=self._multigraph)
 
     def weighed(self, function: Callable[[Any, Any, Any], Any]) -> Graph:
         """Return the graph with what a function of both nodes and the attributes gives each edge.
@@ -229,26 +228,17 @@ class Graph:
         """Whether each edge joins a vertex with itself, (m,)."""
         return self.stored.rows() == self.stored.cols
 
-    def along(self, *, back: bool = False) -> tuple[Array, Array]:
-        """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
-        return self._reversed if back and self._directed else (self.stored.rows(), self.stored.cols)
+    def along(self) -> tuple[Array, Array]:
+        """Return (row, column) of each edge, (m,), in NetworkX' order."""
+        return self.stored.rows(), self.stored.cols
 
     def ordered(self, *, back: bool = False) -> Ordered:
         """Return the edges of each node in NetworkX' order, or the reversed ones by vertices."""
-        back = back and self._directed
-        if back not in self._ordered:
-            rows, cols = self.along(back=back)
-            count = np.bincount(rows, minlength=len(self))
-            self._ordered[back] = Ordered(np.append(0, np.cumsum(count)), cols)
-        return self._ordered[back]
+        return self._turned._ordered if back and self._directed else self._ordered
 
     @functools.cached_property
-    def _back(self) -> Array:
-        return np.argsort(self.stored.cols, kind="stable")
-
-    @functools.cached_property
-    def _reversed(self) -> tuple[Array, Array]:
-        return self.stored.cols[self._back], self.stored.rows()[self._back]
+    def _ordered(self) -> Ordered:
+        return Ordered(self.stored.row_ptr, self.stored.cols)
 
 
 def once(G: Graph, *others: Array) -> tuple[Array, ...]:

@@ -34,8 +34,8 @@ def levels_from(G: Graph, source: int, *, back: bool = False) -> Array:
 def visited(
     G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Return the vertices as a queue visits them, their parents, and the level of every vertex."""
-    # The parents of the sources, and levels of vertices that are not reached, are -1.
+    """Return the vertices as a queue visits them, and the parent and the level of every vertex."""
+    # Levels of vertices that are not reached are -1; of the parents, those of the others count.
     levels, first = np.full(len(G), -1), len(sources)
     most = None if limit in (None, math.inf) else math.ceil(limit) if limit > 0 else 0
     if not sources:
@@ -44,9 +44,7 @@ def visited(
     ends = level_ends(order, above, first)
     order = order[: None if most is None else ends[min(most, len(ends) - 1)]]
     levels[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[: len(order)]
-    parents = above[order]
-    parents[:first] = -1
-    return order, parents, levels
+    return order, above, levels
 
 
 # ---- breadth-first traversals, and shortest paths and their lengths, in edges and over weights
@@ -58,8 +56,8 @@ def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterato
     if reverse and G.is_directed():
         raise NotImplementedError("lagpu: the order of edges into a node is not kept")
     order, parents, _ = visited(G, [require(G, source, _UNKNOWN, nx.NetworkXError)], depth_limit)
-    nodes = G.names
-    ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
+    nodes, rest = G.names, order[1:]
+    ends = zip(parents[rest].tolist(), rest.tolist(), strict=True)
     return iter([(nodes[u], nodes[v]) for u, v in ends])
 
 
@@ -102,9 +100,7 @@ def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[A
 def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, list[Any]]:
     """Return the nodes of a shortest path from `start` to each node, or back to it."""
     order, parents, _ = visited(G, [start], cutoff, back=back)
-    above = np.full(len(G), -1)
-    above[order] = parents
-    return _followed(G, [start], order, above, back=back)
+    return _followed(G, [start], order, parents, back=back)
 
 
 @answers(quick=True)

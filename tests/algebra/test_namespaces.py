@@ -58,6 +58,7 @@ def test_op_finds_all_kinds():
     assert op["any_pair"] is semiring.any_pair
     assert "min_plus" in op
     assert {"floor", "floordiv", "plus_times"} <= set(dir(op))
+    assert dir(op.numpy).count("add") == 1  # a binary operator and a monoid
     assert op.ss.any_secondi is semiring.any_secondi
     with pytest.raises(UnknownOperator, match="op: there is no 'min_pluss'"):
         op.min_pluss  # noqa: B018
