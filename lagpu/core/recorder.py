@@ -381,15 +381,6 @@ class Observer:
         """See the checked statement ``to << call``, and run it by calling `work` once."""
         work()
 
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """See ``v[i] = x`` for one number, and run it by calling `work` once.
-
-        `describe` returns the same as a statement: an updater and a call.
-        """
-        self.statement(*describe(), work)
-
     def recorded(self, to: Any, call: Any) -> None:
         """See a recorded statement of a loop's body, which runs later or as part of the loop."""
 

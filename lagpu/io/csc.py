@@ -225,12 +225,12 @@ def from_edge_keys(keys: Array, n: int) -> CSC:
     narrow = above.astype(index_kind(len(rows)))
     upper = sp.csc_array((np.ones(len(rows), np.int8), rows, narrow), shape=(n, n))
     lower = upper.tocsr()  # row i of the upper triangle is column i of the lower one
-    below = lower.indptr
-    col_ptr = above + below
+    counts = np.column_stack([np.diff(above), np.diff(lower.indptr)])  # of each column
+    own = np.repeat(np.tile([True, False], n), counts.ravel())
     row_idx = np.empty(2 * len(rows), np.int32)
-    _copy_columns(row_idx, rows, above, col_ptr[:-1])
-    _copy_columns(row_idx, lower.indices, below, col_ptr[:-1] + np.diff(above))
-    return CSC(n, n, col_ptr, row_idx, symmetric=True)
+    np.place(row_idx, own, rows)
+    np.place(row_idx, np.logical_not(own, out=own), lower.indices)
+    return CSC(n, n, above + lower.indptr, row_idx, symmetric=True)
 
 
 def _simple_edges(keys: Array) -> Array:
@@ -247,14 +247,6 @@ def _simple_edges(keys: Array) -> Array:
         keys[kept : kept + len(chosen)] = chosen  # only overwrites keys that have been read
         kept += len(chosen)
     return keys[:kept]
-
-
-def _copy_columns(out: Array, rows: Array, ptr: Array, starts: Array) -> None:
-    """Copy column j, ``rows[ptr[j] : ptr[j + 1]]``, to `out` from ``starts[j]`` on."""
-    for j, stop in column_blocks(ptr):
-        first, last = ptr[j], ptr[stop]
-        shift = np.repeat(starts[j:stop] - ptr[j:stop], np.diff(ptr[j : stop + 1]))
-        out[np.arange(first, last) + shift] = rows[first:last]
 
 
 def symmetrise(csc: CSC, what: str) -> CSC:

@@ -125,49 +125,18 @@ class Totals:
     unrecorded: int = 0
 
 
-class Seen:
-    """A statement, or a callable that returns it, whose description is formatted on demand.
-
-    Construction costs next to nothing: the device may be waiting for the loop that follows.
-    """
-
-    _named: dict[str, Any] | None = None
-    _description: dict[str, Any] | None = None
-
-    def __init__(self, of: Any, frame: FrameType | None) -> None:
-        self._of, self.frame = of, frame
-        self._place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-    def release_frame(self, out: Any) -> None:
-        """Drop the author's frame, but keep the name of the output."""
-        frame, self.frame = self.frame, None
-        self._named = {}
-        for name, x in () if frame is None else frame.f_locals.items():
-            if x is out:
-                self._named[name] = x
-                return
-
-    def description(self) -> dict[str, Any]:
-        """Return the description; once it is formatted, no vector is referenced any more."""
-        if self._description is None:
-            named = self._named if self.frame is None else self.frame.f_locals
-            to, call = self._of() if callable(self._of) else self._of
-            file, line = source.file_name(self._place[0]), self._place[1]
-            self._description = _described(to, call, named, f"{file}:{line}" if file else "")
-            self._of = self.frame = self._named = None
-        return self._description
-
-
-def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> dict[str, Any]:
+def _described(to: Any, call: Any, frame: FrameType | None, line: int) -> dict[str, Any]:
     """Return the fields of a row that are known before the statement runs, and its `counter`.
 
     The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
     author's name of it, else empty.
     """
+    named = {} if frame is None else frame.f_locals
+    where = "" if frame is None else f"{source.file_name(frame.f_code.co_filename)}:{line}"
     left, right = to.formula, call.formula
     counter = ""
     if type(right[0]) is operations.Counter and right[0].formula is None:
-        counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
+        counter = next((name for name, x in named.items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     formula = format_formula(parts, _names_of(parts, named))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
@@ -184,10 +153,8 @@ def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
     return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
 
 
-def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
+def _names_of(parts: tuple[Any, ...], named: dict[str, Any]) -> dict[int, str]:
     """Return the names of a formula's objects by ``id``; faster than `names_in`."""
-    if named is None:
-        return {}
     wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
     return {id(x): name for name, x in reversed(named.items()) if id(x) in wanted}
 
@@ -437,8 +404,7 @@ class Trace(Observer):
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
-        self._recorded: list[tuple[Any, Any, Seen]] = []
-        self._unformatted: Seen | None = None
+        self._recorded: list[tuple[Any, Any, FrameType | None, int]] = []
 
     # ---------------------------------------------------------------------------- recording
     def __enter__(self) -> Trace:
@@ -448,7 +414,6 @@ class Trace(Observer):
 
     def __exit__(self, *exc_info: object) -> None:
         try:
-            self._format_pending()
             for _, meter in reversed(self._meters.values()):
                 self._between.append(meter.stop())
                 self._stopped.append(meter)
@@ -458,73 +423,44 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        self._run(to, call, work, Seen((to, call), source.author(2)))
+        frame = source.author(2)
+        self._run(to, call, work, frame, getattr(frame, "f_lineno", 0))
 
-    def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
-        self._format_pending()
-        out, inputs = to.out, call.inputs
-        meter = self._meter(call.backend)
+    def _run(
+        self, to: Any, call: Any, work: Callable[[], None], frame: FrameType | None, line: int
+    ) -> None:
+        out, inputs, level = to.out, call.inputs, self.level
+        meter = self._meter(call.backend or out.backend)
         before: Count = int  # int() is 0
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
             before = meter.count(inputs[0].stored.data)
-        measured = meter.run(work, None if out.ndim == 0 else out.data, call.operation)
+        of_one = isinstance(call.operation, operations.Constant)  # ``v[i] = x``
+        operation = None if of_one else call.operation
+        measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
         count: int = out.nvals if out.ndim == 0 else 0
-        after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
-        if inputs:
-            seen.description()  # so that the row keeps no vector alive
-        else:
-            self._format_later(seen, out)
-        self._later(seen, before, after, measured)
-
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
-        seen = Seen(describe, source.author(2))
-        self._format_pending()
-        meter = self._meter(v.backend)
-        self._format_later(seen, v)
-        measured = meter.run(work, v.data, None)
-        self._later(seen, int, meter.count(v.data), measured)
-
-    def _later(
-        self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
-    ) -> None:
-        """Put off the row of a statement that ran by itself until its measurement is read."""
-        level = self.level
+        after: Count = (lambda: count) if out.ndim == 0 else meter.count(out.data)
+        known = _described(to, call, frame, line)  # now, so that the row keeps no vector alive
 
         def rows() -> list[Row]:
-            row = LoopRow(0, level, before(), after(), measured())
-            return [row_of(seen.description(), row, "eager")]
+            return [row_of(known, LoopRow(0, level, before(), after(), measured()), "eager")]
 
         self._pending.append(rows)
-
-    def _format_later(self, seen: Seen, out: Any) -> None:
-        """Put off formatting a statement that assigns a constant; keep only its output's name."""
-        seen.release_frame(out)
-        self._unformatted = seen
-
-    def _format_pending(self) -> None:
-        """Format the statement before, if that was put off."""
-        if self._unformatted is not None:
-            self._unformatted.description()
-            self._unformatted = None
 
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `Observer`."""
         # The formula is formatted once the loop runs. All statements of a body have one frame.
-        frame = self._recorded[-1][2].frame if self._recorded else source.author(2)
-        self._recorded.append((to, call, Seen((to, call), frame)))
+        frame = self._recorded[-1][2] if self._recorded else source.author(2)
+        self._recorded.append((to, call, frame, getattr(frame, "f_lineno", 0)))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
         """Run a recorded statement by itself after all; see `Observer`."""
-        to, call, seen = self._recorded[k]
+        to, call, frame, line = self._recorded[k]
         if call.backend is None:  # a number for a scalar has no row
             work()
             return
-        self._run(to, call, work, seen)
+        self._run(to, call, work, frame, line)
 
     def run_loop(
         self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
@@ -533,8 +469,7 @@ class Trace(Observer):
         loop, measured = self._meter(backend).run_loop(plan)
         if measured is None:
             return loop
-        self._format_pending()  # while the device is at work
-        body = [seen.description() for *_, seen in self._recorded]
+        body = [_described(*each) for each in self._recorded]  # while the device is at work
         self._pending.append(
             lambda: [
                 row_of(body[row.statement], row, "fused")
