@@ -14,7 +14,7 @@ from lagpu import operations as ops
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.source import author
-from lagpu.operations import FusedLoop, Handle, Rejection, ScalarValue, Statement
+from lagpu.operations import Handle, Planned, Rejection, ScalarValue, Statement
 
 
 class Recorder:
@@ -388,9 +388,7 @@ class Observer:
         """Run the k-th recorded statement by itself after all, by calling `work` once."""
         work()
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """Plan the recorded loop by calling `plan`, run it unless rejected, and return the plan."""
         loop = plan()
         if not isinstance(loop, Rejection):

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Literal, TypedDict, Unpack, overload
+from typing import IO, Any, Literal, overload
 
 import numpy as np
 
@@ -138,30 +138,13 @@ def numbers(values: list[Any], name: Any) -> Array:
     return found
 
 
-class GraphOptions(TypedDict, total=False):
-    """The options of `from_networkx` that do not change the type of its result."""
-
-    weight: Any
-    dup_op: Any
-    nodelist: Iterable[Any] | None
-    dtype: Any
-    name: str | None
-    backend: str | Backend | None
-
-
+@overload
+def from_networkx(G: Any, *, return_nodes: Literal[False] = False, **how: Any) -> Matrix: ...
 @overload
 def from_networkx(
-    G: Any, *, return_nodes: Literal[False] = False, **how: Unpack[GraphOptions]
-) -> Matrix: ...
-
-
-@overload
-def from_networkx(
-    G: Any, *, return_nodes: Literal[True], **how: Unpack[GraphOptions]
+    G: Any, *, return_nodes: Literal[True], **how: Any
 ) -> tuple[Matrix, list[Any]]: ...
-
-
-def from_networkx(
+def from_networkx(  # type: ignore[misc]  # the overloads leave the options to it
     G: Any, *, weight: Any = None, dup_op: Any = None, nodelist: Iterable[Any] | None = None,
     dtype: Any = None, name: str | None = None, return_nodes: bool = False,
     backend: str | Backend | None = None,

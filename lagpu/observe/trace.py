@@ -28,7 +28,7 @@ from lagpu.errors import DomainMismatch
 from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
-from lagpu.operations import FusedLoop, Rejection
+from lagpu.operations import Planned, Rejection
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -131,14 +131,14 @@ def _described(to: Any, call: Any, frame: FrameType | None, line: int) -> dict[s
     The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
     author's name of it, else empty.
     """
-    named = {} if frame is None else frame.f_locals
     where = "" if frame is None else f"{source.file_name(frame.f_code.co_filename)}:{line}"
     left, right = to.formula, call.formula
     counter = ""
     if type(right[0]) is operations.Counter and right[0].formula is None:
-        counter = next((name for name, x in named.items() if x is right[0]), "iteration")
+        named = () if frame is None else frame.f_locals.items()
+        counter = next((name for name, x in named if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
-    formula = format_formula(parts, _names_of(parts, named))
+    formula = format_formula(parts, names_in(frame))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
     known = {"method": method.replace("vxm", "mxv"), "formula": formula, "where": where}
@@ -151,12 +151,6 @@ def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
     return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
-
-
-def _names_of(parts: tuple[Any, ...], named: dict[str, Any]) -> dict[int, str]:
-    """Return the names of a formula's objects by ``id``; faster than `names_in`."""
-    wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
-    return {id(x): name for name, x in reversed(named.items()) if id(x) in wanted}
 
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
@@ -462,9 +456,7 @@ class Trace(Observer):
             return
         self._run(to, call, work, frame, line)
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """Run a loop that was recorded, and record its rows; see `Observer`."""
         loop, measured = self._meter(backend).run_loop(plan)
         if measured is None:
@@ -654,9 +646,7 @@ class Ranges(Observer):
         with _range(*self._recorded[k]):
             work()
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """See `Observer`."""
         loop = plan()
         if not isinstance(loop, Rejection):
