@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import Call, format_formula, mark_used
 from lagpu.core.infix import MatMul
-from lagpu.core.recorder import Observer, current_observer, observing, set_observer
+from lagpu.core.recorder import Observer, set_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw import look
 from lagpu.draw.look import SvgCanvas, data, fill, text
@@ -29,9 +29,6 @@ from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
 from lagpu.operations import Planned, Rejection
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 Shape = tuple[int, ...]
 Count = Callable[[], int]
@@ -392,20 +389,13 @@ class Trace(Observer):
 
     def __init__(self, fuse: bool = True) -> None:
         self.why_eager = "" if fuse else "a trace of single statements is on"
-        self.level = -1
         self._rows: list[Row] = []
         self._pending: deque[Callable[[], list[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
-        self._recorded: list[tuple[Any, Any, FrameType | None, int]] = []
 
     # ---------------------------------------------------------------------------- recording
-    def __enter__(self) -> Trace:
-        self._outer = current_observer()
-        set_observer(self)
-        return self
-
     def __exit__(self, *exc_info: object) -> None:
         try:
             for _, meter in reversed(self._meters.values()):
@@ -413,7 +403,7 @@ class Trace(Observer):
                 self._stopped.append(meter)
             self._meters = {}
         finally:
-            set_observer(self._outer)
+            super().__exit__()
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
@@ -442,15 +432,15 @@ class Trace(Observer):
 
         self._pending.append(rows)
 
-    def recorded(self, to: Any, call: Any) -> None:
-        """Note a statement of a loop's body; see `Observer`."""
+    def noted(self, to: Any, call: Any) -> tuple[Any, Any, FrameType | None, int]:
+        """Return what the row of a recorded statement needs; see `Observer`."""
         # The formula is formatted once the loop runs. All statements of a body have one frame.
-        frame = self._recorded[-1][2] if self._recorded else source.author(2)
-        self._recorded.append((to, call, frame, getattr(frame, "f_lineno", 0)))
+        frame = self.notes[-1][2] if self.notes else source.author(2)
+        return to, call, frame, getattr(frame, "f_lineno", 0)
 
-    def replay(self, k: int, work: Callable[[], None]) -> None:
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
         """Run a recorded statement by itself after all; see `Observer`."""
-        to, call, frame, line = self._recorded[k]
+        to, call, frame, line = note
         if call.backend is None:  # a number for a scalar has no row
             work()
             return
@@ -461,7 +451,7 @@ class Trace(Observer):
         loop, measured = self._meter(backend).run_loop(plan)
         if measured is None:
             return loop
-        body = [_described(*each) for each in self._recorded]  # while the device is at work
+        body = [_described(*each) for each in self.notes]  # while the device is at work
         self._pending.append(
             lambda: [
                 row_of(body[row.statement], row, "fused")
@@ -471,10 +461,6 @@ class Trace(Observer):
         )
         self._between.append(measured.total)
         return loop
-
-    def forget(self) -> None:
-        """Forget what was recorded; see `Observer`."""
-        self._recorded.clear()
 
     def _meter(self, backend: Backend) -> Meter:
         found = self._meters.get(id(backend))
@@ -519,10 +505,10 @@ class Trace(Observer):
             out.print(self._table(whole=True))
         return Lines("\n".join([line.rstrip() for line in captured.get().splitlines()]).strip("\n"))
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Any:
         return self._table(whole=False)
 
-    def _table(self, whole: bool) -> Table:
+    def _table(self, whole: bool) -> Any:
         """Return a table of the rows, the middle of a long one folded, totals in the caption."""
         # Unless it is `whole`, only the columns that fit a terminal are shown.
         from rich import box
@@ -629,35 +615,28 @@ def trace(*, fuse: bool = True) -> Trace:
 class Ranges(Observer):
     """Runs each statement, and each loop that is one kernel, in a range that has its text."""
 
-    def __init__(self) -> None:
-        self._recorded: list[tuple[Backend | None, str]] = []
-
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
         with _range(call.backend or to.out.backend, _text()):
             work()
 
-    def recorded(self, to: Any, call: Any) -> None:
+    def noted(self, to: Any, call: Any) -> tuple[Backend | None, str]:
         """See `Observer`."""
-        self._recorded.append((call.backend, _text()))
+        return call.backend, _text()
 
-    def replay(self, k: int, work: Callable[[], None]) -> None:
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
-        with _range(*self._recorded[k]):
+        with _range(*note):
             work()
 
     def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """See `Observer`."""
         loop = plan()
         if not isinstance(loop, Rejection):
-            texts = dict.fromkeys(text for _, text in self._recorded)
+            texts = dict.fromkeys(text for _, text in self.notes)
             with _range(backend, f"{loop.name}: {'; '.join(texts)}"):
                 loop.run()
         return loop
-
-    def forget(self) -> None:
-        """See `Observer`."""
-        self._recorded.clear()
 
 
 def _text() -> str:
@@ -671,7 +650,7 @@ def _range(backend: Backend | None, name: str) -> AbstractContextManager[Any]:
     return nullcontext() if device is None else device.range(name)
 
 
-def ranges() -> AbstractContextManager[None]:
+def ranges() -> AbstractContextManager[Any]:
     """Name statements and loops for a profiler: ``with lagpu.ranges(): ...``.
 
     On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
@@ -690,7 +669,7 @@ def ranges() -> AbstractContextManager[None]:
     ...     bfs_levels(path(3, backend="cpu"), 0).to_dict()
     {0: 0, 1: 1, 2: 2}
     """
-    return observing(Ranges())
+    return Ranges()
 
 
 if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that does not call it
