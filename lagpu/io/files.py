@@ -217,8 +217,7 @@ def _format_of(file: Path) -> formats.Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = formats.by_suffix(file)
     if form is None:
-        known = formats.suffixes().split(", ")
-        others = ", ".join(suffix for suffix in known if suffix not in (".mtx", ".npz", ".txt"))
+        others = ", ".join(x for x in formats.suffixes() if x not in (".mtx", ".npz", ".txt"))
         raise InvalidValue(
             f"write: {file.name}: use .mtx, .npz or .txt, or else {others}; .gz after a text."
         )
