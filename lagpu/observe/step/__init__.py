@@ -14,15 +14,14 @@ import numpy as np
 
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import format_formula
-from lagpu.core.recorder import Observer, run_statement
+from lagpu.core.recorder import Observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw.look import text
-from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host import source
 from lagpu.host.files import return_or_write
 from lagpu.observe.step.drawing import Labels, Masking, Multiplied, State, Step, page_of_runs
-from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
+from lagpu.operations import Multiply, MultiplySelection
 
 __all__ = ["ENTRIES", "STATEMENTS", "Explored", "Steps", "explore", "step", "steps"]
 
@@ -367,11 +366,8 @@ class Steps(_Paged, Observer):
         state = self._state(id(f), f)
         known = self._views.get(id(P))
         if known is None or known[1] is not state or known[2].shape != P.shape:
-            data = P.backend.matrix(BOOL, P.shape)
-            fill = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
-            run_statement(P.backend, fill)  # unobserved: it is not a statement of the author
-            known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
-            self._views[id(P)] = known
+            with Observer():  # which hides a statement that is not the author's
+                known = self._views[id(P)] = P, state, P.new(name=P.name)
         return known[2]
 
     def _copy(self, A: Matrix) -> Matrix:
