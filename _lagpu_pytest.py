@@ -45,7 +45,6 @@ def _begin(config: pytest.Config, names: str | None) -> None:
     if names is None or config.pluginmanager.has_plugin(_COUNTS):
         return
     from lagpu import backends
-    from lagpu.core.recorder import observing
     from lagpu.crosscheck import places_of
     from lagpu.crosscheck.lockstep import Crosscheck
     from lagpu.crosscheck.report import Report
@@ -68,7 +67,7 @@ def _begin(config: pytest.Config, names: str | None) -> None:
     backends._add(lockstep.name, lockstep)  # so that its objects can be pickled
     stack.callback(patch.undo)
     stack.enter_context(backends.use(lockstep))
-    stack.enter_context(observing(lockstep))
+    stack.enter_context(lockstep)
     config.add_cleanup(stack.close)
     config.pluginmanager.register(_Suite(lockstep), _COUNTS)
 

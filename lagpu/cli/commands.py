@@ -572,14 +572,9 @@ def components(strong: bool, method: Method | None) -> Job:
     """Find the connected components of a graph."""
     if strong and method is not None:
         raise InvalidValue("--method: is for weak components. Leave out it or --strong.")
-
-    def facts(labels: Vector) -> dict[str, Any]:
-        return groups(labels, "components")
-
-    if strong:
-        return Job("strongly_connected_components", facts, of_vertices=True)
-    more = {"method": (method or Method.FASTSV).value}
-    return Job("connected_components", facts, more, of_vertices=True)
+    name = "strongly_connected_components" if strong else "connected_components"
+    more = {} if strong else {"method": (method or Method.FASTSV).value}
+    return Job(name, lambda labels: groups(labels, "components"), more, of_vertices=True)
 
 
 @_algorithm(

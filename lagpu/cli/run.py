@@ -54,10 +54,11 @@ def bfs(
 class Command:
     """A command that runs one algorithm; `run` is its shape, other methods are its steps."""
 
-    saved_as: tuple[str, ...] = console.SAVED  # suffixes of a result's file
+    by_names = "--renumber"  # what a result that is a matrix has no place for
 
     def __init__(self, options: Options, job: Job) -> None:
         self.options, self.job = options, job
+        self.saved_as = (".npz", ".mtx") if job.is_matrix else console.SAVED  # suffixes
 
     def run(
         self, *, check: bool, as_json: bool, save: Path | None = None,
@@ -116,10 +117,9 @@ class Command:
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
         """Raise for options that do not fit together."""
-        if self.job.is_matrix:
-            self.saved_as = (".npz", ".mtx")
-            if self.options.renumber and save is not None:
-                raise InvalidValue("--save: a matrix has no place for names. Leave --renumber out.")
+        if self.job.is_matrix and self.options.renumber and save is not None:
+            fact = "--save: a matrix has no place for names"
+            raise InvalidValue(f"{fact}. Leave {self.by_names} out.")
 
     def start(self, names: Names) -> tuple[Any, ...]:
         """Return the arguments of the algorithm after the graph."""
@@ -256,26 +256,23 @@ _PHASES = ("expand", "share", "expansion", "fold", "update")
 class Search(Command):
     """A search from one vertex, from the nearest of several, or from each of several."""
 
+    by_names = "--each or --renumber"
+
     def __init__(self, options: Options, begin: Begin, output: str) -> None:
         self.begin, self.output = begin, output
         name = SEARCHES[begin.kind].get(output, "")
-        super().__init__(options, Job(name, of_vertices=output == "parents"))
+        super().__init__(options, Job(name, of_vertices=output == "parents", is_matrix=begin.each))
 
     def require(self, save: Path | None, step_file: Path | None) -> None:
         begin = self.begin
         begin.require_one("bfs")
-        if self.options.renumber and begin.each and save is not None:
-            raise InvalidValue(
-                "--save: a matrix has no place for names. Leave --each or --renumber out."
-            )
+        super().require(save, step_file)
         if not self.job.algorithm:
             each = " or parents with --each" if begin.each else ", or add --each for parents"
             fact = f"{self.output} is for one source. From several, use levels{each}"
             raise InvalidValue(f"--output: {fact}.")
         if begin.kind and step_file is not None:
             raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
-        if begin.each:
-            self.saved_as = (".npz", ".mtx")
         if begin.each and save is not None and save.suffix not in self.saved_as:
             raise InvalidValue(
                 f"--save: {save.name} cannot have a row for each source. Use .npz or .mtx."

@@ -445,7 +445,7 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
         to = _UsedUpdater(out)
     if recorder is not None and recorder.takes(s, out.ndim, backend):
         if observer is not None:
-            observer.recorded(to, call)
+            observer.notes.append(observer.noted(to, call))
     elif observer is not None and backend is not None:
         observer.statement(to, call, partial(run_statement, backend, s))
     else:  # the recorder does not take it, or it is a number for a scalar

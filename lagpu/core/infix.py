@@ -671,9 +671,6 @@ class Replace:
     def __repr__(self) -> str:
         return "replace"
 
-    def __bool__(self) -> bool:  # w(m.S, replace=lagpu.replace)
-        return True
-
     def __reduce__(self) -> str:
         return "replace"  # pickled by its name: there is one
 

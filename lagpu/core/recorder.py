@@ -1,20 +1,19 @@
 """The recorder of a loop's body, the queue of statements that wait, and the observer of both."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from threading import RLock, Thread, current_thread, get_ident
 from threading import enumerate as enumerate_threads
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from lagpu import operations as ops
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.source import author
-from lagpu.operations import FusedLoop, Handle, Rejection, ScalarValue, Statement
+from lagpu.operations import Handle, Planned, Rejection, ScalarValue, Statement
 
 
 class Recorder:
@@ -49,7 +48,7 @@ class Recorder:
         self.flush()
         if self._observer is not None:
             self._observer.level = self._outer
-            self._observer.forget()
+            self._observer.notes.clear()
 
     def open(self) -> None:
         """Take the statements of this thread or task from now on."""
@@ -92,10 +91,11 @@ class Recorder:
             self.line = getattr(author(), "f_lineno", 0)
             self._before_running()
         for k, s in enumerate(taken):
-            if self._observer is None:
-                run_statement(self.backend, s)
+            work = partial(run_statement, self.backend, s)
+            if self._observer is None or k >= len(self._observer.notes):  # or interrupted before
+                work()
             else:
-                self._observer.replay(k, partial(run_statement, self.backend, s))
+                self._observer.replay(self._observer.notes[k], work)
 
 
 #: None if `current_recorder` is None, most of the time.
@@ -370,44 +370,44 @@ class Observer:
 
     The statements are those of a `thread`. `level` is the iteration of the innermost `loop`, which
     sets it, from 0; -1 outside of a loop. `why_eager` says why loops run statement by statement, as
-    ``"it is stepped through"``; if it is empty, their statements are `recorded`.
+    ``"it is stepped through"``; if it is empty, their statements are recorded, and `noted`.
     """
 
     level: int = -1
     thread: int = 0
     why_eager: str = ""
 
+    def __enter__(self) -> Self:
+        """See every statement inside ``with``, hidden from an outer observer."""
+        self._outer = current_observer()
+        set_observer(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        set_observer(self._outer)
+
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See the checked statement ``to << call``, and run it by calling `work` once."""
         work()
 
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """See ``v[i] = x`` for one number, and run it by calling `work` once.
+    @cached_property
+    def notes(self) -> list[Any]:
+        """What was noted of each recorded statement of a loop's body, until the loop is over."""
+        return []
 
-        `describe` returns the same as a statement: an updater and a call.
-        """
-        self.statement(*describe(), work)
+    def noted(self, to: Any, call: Any) -> Any:
+        """Return a note of a recorded statement, which runs later or as part of the loop."""
 
-    def recorded(self, to: Any, call: Any) -> None:
-        """See a recorded statement of a loop's body, which runs later or as part of the loop."""
-
-    def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run the k-th recorded statement by itself after all, by calling `work` once."""
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
+        """Run a recorded statement by itself after all, by calling `work` once."""
         work()
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """Plan the recorded loop by calling `plan`, run it unless rejected, and return the plan."""
         loop = plan()
         if not isinstance(loop, Rejection):
             loop.run()
         return loop
-
-    def forget(self) -> None:
-        """Forget the recorded statements: the loop is over, or goes on without them."""
 
 
 #: None if `current_observer` is None, most of the time.
@@ -426,14 +426,3 @@ def set_observer(observer: Observer | None) -> None:
     if observer is not None:
         observer.thread = get_ident()
     observed.set(observer)
-
-
-@contextmanager
-def observing(observer: Observer) -> Iterator[None]:
-    """Let `observer` see every statement inside ``with``, hidden from an outer observer."""
-    outer = current_observer()
-    set_observer(observer)
-    try:
-        yield
-    finally:
-        set_observer(outer)

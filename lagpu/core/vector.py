@@ -316,9 +316,10 @@ class Vector(Collection):
             if observer is None:
                 place.vector_set(self.data, i, number)
                 return
+            to = Updater(self, indices=i)
+            to._mark_used()
             work = partial(place.vector_set, self.data, i, number)
-            dtype = self.dtype
-            observer.entry(self, lambda: (Updater(self, indices=i), constant(number, dtype)), work)
+            observer.statement(to, constant(number, self.dtype), work)
         else:
             assign(Updater(self, indices=indices), value)
 

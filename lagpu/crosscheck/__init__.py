@@ -10,7 +10,6 @@ import numpy as np
 from lagpu import backends as registry
 from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
-from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.crosscheck.lockstep import Crosscheck
 from lagpu.crosscheck.report import Report
@@ -79,7 +78,7 @@ def crosscheck(
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
     lockstep: Any = Crosscheck(places, report)
-    with observing(lockstep), registry.use(lockstep):
+    with lockstep, registry.use(lockstep):
         copied, named = _copied((args, kwargs), lockstep)
         lockstep.counts = True
         result = algorithm(*copied, **named)

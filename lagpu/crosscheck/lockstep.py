@@ -139,7 +139,6 @@ class Crosscheck(Observer):
         self.capabilities = Capabilities(fuses=fuses, searches=searches)
         self.follows = False  # whether a loop runs whose results are compared once more
         self.scales: dict[int, float] = {}  # of scalars in that loop, by ``id``
-        self._recorded: list[tuple[str, Place]] = []
         self._candidates: Terms | None = None  # of the last choice by `any`
 
     def begin(self, name: str) -> None:
@@ -431,23 +430,21 @@ class Crosscheck(Observer):
         return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
 
     # ---- loops
-    def recorded(self, to: Any, call: Any) -> None:
-        """Note the formula and the place of a statement of a loop's body; see `Observer`."""
+    def noted(self, to: Any, call: Any) -> tuple[str, Place]:
+        """Return the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
         value = getattr(call.operation, "value", None)
         if type(value) is ops.CounterRef and value.formula is None:
             formula = place.text  # else it would say 0 in each iteration
-        self._recorded.append((formula, place))
+        return formula, place
 
-    def replay(self, k: int, work: Callable[[], None]) -> None:
-        self._run_as(*self._recorded_at(k), work)
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
+        formula, at = note
+        self._run_as(formula, at, work)
 
     def _recorded_at(self, k: int) -> tuple[str, Place | None]:
         """Return the formula and the place of a recorded statement, if it is the author's."""
-        return self._recorded[k] if k < len(self._recorded) else ("", None)
-
-    def forget(self) -> None:
-        self._recorded.clear()
+        return self.notes[k] if k < len(self.notes) else ("", None)
 
     def plan_loop(self, body: ops.Statements, turns: Any) -> Any:
         """Return the loop in both ways, or the first refusal if each backend refuses it."""
@@ -672,7 +669,7 @@ class LoopTwice:
         of: Any = self._of
         of.level = done
         for k, s in enumerate(statements):
-            of.replay(k, functools.partial(run_statement, of, s, done))
+            of.replay(of._recorded_at(k), functools.partial(run_statement, of, s, done))
             if s.writes_scalar:
                 summed = [x.scale.sum() for x in replicas_in(s.operation) if x.scale is not None]
                 summed += [of.scales.get(id(x), 0.0) for x in s.scalars_read]

@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, TypedDict, Unpack, overload
+from typing import IO, Any, Literal, overload
 
 import numpy as np
 
@@ -29,33 +29,14 @@ from lagpu.io.reading import Options, Parsed
 __all__ = ["read", "write", "write_vector"]
 
 
-class ReadOptions(TypedDict, total=False):
-    """The options of `read` that do not change the type of its result."""
-
-    backend: str | Backend | None
-    directed: bool | None
-    header: bool | None
-    dup_op: BinaryOp | Monoid | str | None
-    columns: Sequence[str] | None
-    format: str | None
-
-
 Source = str | os.PathLike[str] | IO[Any]
 
 
 @overload
-def read(
-    path: Source, *, renumber: Literal[False] = False, **how: Unpack[ReadOptions]
-) -> Matrix: ...
-
-
+def read(path: Source, *, renumber: Literal[False] = False, **how: Any) -> Matrix: ...
 @overload
-def read(
-    path: Source, *, renumber: Literal[True], **how: Unpack[ReadOptions]
-) -> tuple[Matrix, Array]: ...
-
-
-def read(
+def read(path: Source, *, renumber: Literal[True], **how: Any) -> tuple[Matrix, Array]: ...
+def read(  # type: ignore[misc]  # the overloads leave the options to it
     path: Source, *, backend: str | Backend | None = None,
     directed: bool | None = None, header: bool | None = None,
     dup_op: BinaryOp | Monoid | str | None = None, renumber: bool = False,
@@ -236,8 +217,7 @@ def _format_of(file: Path) -> formats.Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = formats.by_suffix(file)
     if form is None:
-        known = (suffix for form in formats.FORMATS for suffix in form.suffixes)
-        others = ", ".join(suffix for suffix in known if suffix not in (".mtx", ".npz", ".txt"))
+        others = ", ".join(x for x in formats.suffixes() if x not in (".mtx", ".npz", ".txt"))
         raise InvalidValue(
             f"write: {file.name}: use .mtx, .npz or .txt, or else {others}; .gz after a text."
         )

@@ -224,14 +224,14 @@ def _of_text(data: bytes, file: Path) -> Format:
     return named if named is not None and named.known == form.known else form
 
 
-def suffixes() -> str:
+def suffixes() -> list[str]:
     """Return all suffixes, for messages and help."""
-    return ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
+    return [suffix for form in FORMATS for suffix in form.suffixes]
 
 
 def asked_for(text: str) -> Format:
     """Return the format that a user names by a suffix, such as ``.graph``."""
     found = by_suffix(Path("graph" + text)) if re.fullmatch(r"\.\w+", text) else None
     if found is None:
-        raise InvalidValue(f"read: format={text!r} is none of {suffixes()}.")
+        raise InvalidValue(f"read: format={text!r} is none of {', '.join(suffixes())}.")
     return found

@@ -132,13 +132,6 @@ def data_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
         start = stop + 1
 
 
-def lines_in(data: bytes) -> int:
-    """Return the number of ends of lines, several times as fast as `bytes.count`."""
-    ends = np.frombuffer(data, np.uint8)
-    parts = range(0, len(ends), _LINES)
-    return sum(int(np.count_nonzero(ends[k : k + _LINES] == ord("\n"))) for k in parts)
-
-
 def line_number(data: bytes, offset: int) -> int:
     """Return the number, from 1, of the line at an offset."""
     return data.count(b"\n", 0, offset) + 1

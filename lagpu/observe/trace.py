@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import Call, format_formula, mark_used
 from lagpu.core.infix import MatMul
-from lagpu.core.recorder import Observer, current_observer, observing, set_observer
+from lagpu.core.recorder import Observer, set_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw import look
 from lagpu.draw.look import SvgCanvas, data, fill, text
@@ -28,10 +28,7 @@ from lagpu.errors import DomainMismatch
 from lagpu.host import source
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
-from lagpu.operations import FusedLoop, Rejection
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from lagpu.operations import Planned, Rejection
 
 Shape = tuple[int, ...]
 Count = Callable[[], int]
@@ -125,51 +122,20 @@ class Totals:
     unrecorded: int = 0
 
 
-class Seen:
-    """A statement, or a callable that returns it, whose description is formatted on demand.
-
-    Construction costs next to nothing: the device may be waiting for the loop that follows.
-    """
-
-    _named: dict[str, Any] | None = None
-    _description: dict[str, Any] | None = None
-
-    def __init__(self, of: Any, frame: FrameType | None) -> None:
-        self._of, self.frame = of, frame
-        self._place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-    def release_frame(self, out: Any) -> None:
-        """Drop the author's frame, but keep the name of the output."""
-        frame, self.frame = self.frame, None
-        self._named = {}
-        for name, x in () if frame is None else frame.f_locals.items():
-            if x is out:
-                self._named[name] = x
-                return
-
-    def description(self) -> dict[str, Any]:
-        """Return the description; once it is formatted, no vector is referenced any more."""
-        if self._description is None:
-            named = self._named if self.frame is None else self.frame.f_locals
-            to, call = self._of() if callable(self._of) else self._of
-            file, line = source.file_name(self._place[0]), self._place[1]
-            self._description = _described(to, call, named, f"{file}:{line}" if file else "")
-            self._of = self.frame = self._named = None
-        return self._description
-
-
-def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> dict[str, Any]:
+def _described(to: Any, call: Any, frame: FrameType | None, line: int) -> dict[str, Any]:
     """Return the fields of a row that are known before the statement runs, and its `counter`.
 
     The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
     author's name of it, else empty.
     """
+    where = "" if frame is None else f"{source.file_name(frame.f_code.co_filename)}:{line}"
     left, right = to.formula, call.formula
     counter = ""
     if type(right[0]) is operations.Counter and right[0].formula is None:
-        counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
+        named = () if frame is None else frame.f_locals.items()
+        counter = next((name for name, x in named if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
-    formula = format_formula(parts, _names_of(parts, named))
+    formula = format_formula(parts, names_in(frame))
     # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, operations.Constant) else call.method
     known = {"method": method.replace("vxm", "mxv"), "formula": formula, "where": where}
@@ -182,14 +148,6 @@ def row_of(description: dict[str, Any], row: LoopRow, mode: str) -> Row:
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
     return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
-
-
-def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
-    """Return the names of a formula's objects by ``id``; faster than `names_in`."""
-    if named is None:
-        return {}
-    wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
-    return {id(x): name for name, x in reversed(named.items()) if id(x) in wanted}
 
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
@@ -431,110 +389,69 @@ class Trace(Observer):
 
     def __init__(self, fuse: bool = True) -> None:
         self.why_eager = "" if fuse else "a trace of single statements is on"
-        self.level = -1
         self._rows: list[Row] = []
         self._pending: deque[Callable[[], list[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
-        self._recorded: list[tuple[Any, Any, Seen]] = []
-        self._unformatted: Seen | None = None
 
     # ---------------------------------------------------------------------------- recording
-    def __enter__(self) -> Trace:
-        self._outer = current_observer()
-        set_observer(self)
-        return self
-
     def __exit__(self, *exc_info: object) -> None:
         try:
-            self._format_pending()
             for _, meter in reversed(self._meters.values()):
                 self._between.append(meter.stop())
                 self._stopped.append(meter)
             self._meters = {}
         finally:
-            set_observer(self._outer)
+            super().__exit__()
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        self._run(to, call, work, Seen((to, call), source.author(2)))
+        frame = source.author(2)
+        self._run(to, call, work, frame, getattr(frame, "f_lineno", 0))
 
-    def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
-        self._format_pending()
-        out, inputs = to.out, call.inputs
-        meter = self._meter(call.backend)
+    def _run(
+        self, to: Any, call: Any, work: Callable[[], None], frame: FrameType | None, line: int
+    ) -> None:
+        out, inputs, level = to.out, call.inputs, self.level
+        meter = self._meter(call.backend or out.backend)
         before: Count = int  # int() is 0
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and out.ndim != 1:
             before = meter.count(inputs[0].stored.data)
-        measured = meter.run(work, None if out.ndim == 0 else out.data, call.operation)
+        of_one = isinstance(call.operation, operations.Constant)  # ``v[i] = x``
+        operation = None if of_one else call.operation
+        measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
         count: int = out.nvals if out.ndim == 0 else 0
-        after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
-        if inputs:
-            seen.description()  # so that the row keeps no vector alive
-        else:
-            self._format_later(seen, out)
-        self._later(seen, before, after, measured)
-
-    def entry(
-        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
-    ) -> None:
-        """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
-        seen = Seen(describe, source.author(2))
-        self._format_pending()
-        meter = self._meter(v.backend)
-        self._format_later(seen, v)
-        measured = meter.run(work, v.data, None)
-        self._later(seen, int, meter.count(v.data), measured)
-
-    def _later(
-        self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
-    ) -> None:
-        """Put off the row of a statement that ran by itself until its measurement is read."""
-        level = self.level
+        after: Count = (lambda: count) if out.ndim == 0 else meter.count(out.data)
+        known = _described(to, call, frame, line)  # now, so that the row keeps no vector alive
 
         def rows() -> list[Row]:
-            row = LoopRow(0, level, before(), after(), measured())
-            return [row_of(seen.description(), row, "eager")]
+            return [row_of(known, LoopRow(0, level, before(), after(), measured()), "eager")]
 
         self._pending.append(rows)
 
-    def _format_later(self, seen: Seen, out: Any) -> None:
-        """Put off formatting a statement that assigns a constant; keep only its output's name."""
-        seen.release_frame(out)
-        self._unformatted = seen
-
-    def _format_pending(self) -> None:
-        """Format the statement before, if that was put off."""
-        if self._unformatted is not None:
-            self._unformatted.description()
-            self._unformatted = None
-
-    def recorded(self, to: Any, call: Any) -> None:
-        """Note a statement of a loop's body; see `Observer`."""
+    def noted(self, to: Any, call: Any) -> tuple[Any, Any, FrameType | None, int]:
+        """Return what the row of a recorded statement needs; see `Observer`."""
         # The formula is formatted once the loop runs. All statements of a body have one frame.
-        frame = self._recorded[-1][2].frame if self._recorded else source.author(2)
-        self._recorded.append((to, call, Seen((to, call), frame)))
+        frame = self.notes[-1][2] if self.notes else source.author(2)
+        return to, call, frame, getattr(frame, "f_lineno", 0)
 
-    def replay(self, k: int, work: Callable[[], None]) -> None:
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
         """Run a recorded statement by itself after all; see `Observer`."""
-        to, call, seen = self._recorded[k]
+        to, call, frame, line = note
         if call.backend is None:  # a number for a scalar has no row
             work()
             return
-        self._run(to, call, work, seen)
+        self._run(to, call, work, frame, line)
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """Run a loop that was recorded, and record its rows; see `Observer`."""
         loop, measured = self._meter(backend).run_loop(plan)
         if measured is None:
             return loop
-        self._format_pending()  # while the device is at work
-        body = [seen.description() for *_, seen in self._recorded]
+        body = [_described(*each) for each in self.notes]  # while the device is at work
         self._pending.append(
             lambda: [
                 row_of(body[row.statement], row, "fused")
@@ -544,10 +461,6 @@ class Trace(Observer):
         )
         self._between.append(measured.total)
         return loop
-
-    def forget(self) -> None:
-        """Forget what was recorded; see `Observer`."""
-        self._recorded.clear()
 
     def _meter(self, backend: Backend) -> Meter:
         found = self._meters.get(id(backend))
@@ -592,10 +505,10 @@ class Trace(Observer):
             out.print(self._table(whole=True))
         return Lines("\n".join([line.rstrip() for line in captured.get().splitlines()]).strip("\n"))
 
-    def __rich__(self) -> Table:
+    def __rich__(self) -> Any:
         return self._table(whole=False)
 
-    def _table(self, whole: bool) -> Table:
+    def _table(self, whole: bool) -> Any:
         """Return a table of the rows, the middle of a long one folded, totals in the caption."""
         # Unless it is `whole`, only the columns that fit a terminal are shown.
         from rich import box
@@ -702,37 +615,28 @@ def trace(*, fuse: bool = True) -> Trace:
 class Ranges(Observer):
     """Runs each statement, and each loop that is one kernel, in a range that has its text."""
 
-    def __init__(self) -> None:
-        self._recorded: list[tuple[Backend | None, str]] = []
-
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
         with _range(call.backend or to.out.backend, _text()):
             work()
 
-    def recorded(self, to: Any, call: Any) -> None:
+    def noted(self, to: Any, call: Any) -> tuple[Backend | None, str]:
         """See `Observer`."""
-        self._recorded.append((call.backend, _text()))
+        return call.backend, _text()
 
-    def replay(self, k: int, work: Callable[[], None]) -> None:
+    def replay(self, note: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
-        with _range(*self._recorded[k]):
+        with _range(*note):
             work()
 
-    def run_loop(
-        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
-    ) -> FusedLoop | Rejection:
+    def run_loop(self, backend: Backend, plan: Callable[[], Planned]) -> Planned:
         """See `Observer`."""
         loop = plan()
         if not isinstance(loop, Rejection):
-            texts = dict.fromkeys(text for _, text in self._recorded)
+            texts = dict.fromkeys(text for _, text in self.notes)
             with _range(backend, f"{loop.name}: {'; '.join(texts)}"):
                 loop.run()
         return loop
-
-    def forget(self) -> None:
-        """See `Observer`."""
-        self._recorded.clear()
 
 
 def _text() -> str:
@@ -746,7 +650,7 @@ def _range(backend: Backend | None, name: str) -> AbstractContextManager[Any]:
     return nullcontext() if device is None else device.range(name)
 
 
-def ranges() -> AbstractContextManager[None]:
+def ranges() -> AbstractContextManager[Any]:
     """Name statements and loops for a profiler: ``with lagpu.ranges(): ...``.
 
     On ``gpu`` each statement, and each loop that runs as one kernel, is an NVTX range named by its
@@ -765,7 +669,7 @@ def ranges() -> AbstractContextManager[None]:
     ...     bfs_levels(path(3, backend="cpu"), 0).to_dict()
     {0: 0, 1: 1, 2: 2}
     """
-    return observing(Ranges())
+    return Ranges()
 
 
 if os.environ.get("LAGPU_RANGES", "0") not in ("", "0"):  # for a program that does not call it

@@ -26,7 +26,7 @@ from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_byt
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on
 from lagpu.check.graph import Edges
 from lagpu.core import Matrix
-from lagpu.core.recorder import Observer, observing
+from lagpu.core.recorder import Observer
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
 from lagpu.generators.load import canonical, is_random, is_spec, load
@@ -153,7 +153,7 @@ class _Clock(Clock):
     def _kernels(self, search: Callable[[], Any]) -> tuple[float, Any]:
         seen = _Kernels(cast(Backend, self.backend))
         try:
-            with observing(seen):
+            with seen:
                 result = search()
         finally:  # else the device is observed after a search that failed
             ms = seen.ms()

@@ -12,7 +12,7 @@ import lagpu
 from lagpu import INT64, Matrix, Vector, binary, loop, semiring, unary
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.core.recorder import Observer, current_observer, current_recorder, observing
+from lagpu.core.recorder import Observer, current_observer, current_recorder
 from lagpu.errors import DimensionMismatch, KernelCompileError, OutOfMemory
 
 STEP = 97  # of some hundred places each test takes one in so many; the exhaustive ones take all
@@ -69,7 +69,7 @@ class Stop(Observer):
     def __init__(self, behind):
         self.behind = behind
 
-    def recorded(self, to, call):
+    def noted(self, to, call):
         self.behind -= 1
         if not self.behind:
             raise KeyboardInterrupt
@@ -81,7 +81,7 @@ def between(place, program):
     while True:
         o, stop = Objects(place), Stop(1 + len(found))
         try:
-            with observing(stop):
+            with stop:
                 program(o)
         except KeyboardInterrupt:
             found.append(o.seen())

@@ -14,15 +14,14 @@ import numpy as np
 
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import format_formula
-from lagpu.core.recorder import Observer, current_observer, run_statement, set_observer
+from lagpu.core.recorder import Observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw.look import text
-from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host import source
 from lagpu.host.files import return_or_write
-from lagpu.observe.step.drawing import Masking, Multiplied, State, Step, page_of_runs
-from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
+from lagpu.observe.step.drawing import Labels, Masking, Multiplied, State, Step, page_of_runs
+from lagpu.operations import Multiply, MultiplySelection
 
 __all__ = ["ENTRIES", "STATEMENTS", "Explored", "Steps", "explore", "step", "steps"]
 
@@ -190,7 +189,7 @@ class _Paged:
     _what: str
     _remedy: str
 
-    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+    def _runs(self) -> tuple[dict[str, Labels], dict[Labels, Steps]]:
         """Return the values of each option, and the steps of each combination."""
         raise NotImplementedError
 
@@ -234,18 +233,16 @@ class Explored(_Paged):
     _what = "explore"
     _remedy = " in one of the runs. Give a function of lagpu's statements."
 
-    def __init__(
-        self, options: dict[str, tuple[str, ...]], runs: dict[tuple[str, ...], Steps]
-    ) -> None:
+    def __init__(self, options: dict[str, Labels], runs: dict[Labels, Steps]) -> None:
         self._options, self._steps = options, runs
 
-    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+    def _runs(self) -> tuple[dict[str, Labels], dict[Labels, Steps]]:
         return self._options, self._steps
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def __getitem__(self, labels: str | tuple[str, ...]) -> Steps:
+    def __getitem__(self, labels: str | Labels) -> Steps:
         return self._steps[(labels,) if isinstance(labels, str) else labels]
 
     def __repr__(self) -> str:
@@ -275,16 +272,14 @@ class Steps(_Paged, Observer):
         self._copies: dict[int, tuple[Matrix, Matrix]] = {}
 
     def __enter__(self) -> Steps:
-        self._outer = current_observer()
         self._home = sys._getframe(1)
         self._mentioned = source.mentioned_in_with(self._home)
-        set_observer(self)
-        return self
+        return super().__enter__()
 
     def __exit__(self, *exc_info: object) -> None:
         self._home = None  # a frame keeps its objects alive
         self._last, self._views, self._copies, self._touched = {}, {}, {}, {}
-        set_observer(self._outer)
+        super().__exit__()
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
@@ -371,18 +366,14 @@ class Steps(_Paged, Observer):
         state = self._state(id(f), f)
         known = self._views.get(id(P))
         if known is None or known[1] is not state or known[2].shape != P.shape:
-            data = P.backend.matrix(BOOL, P.shape)
-            fill = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
-            run_statement(P.backend, fill)  # unobserved: it is not a statement of the author
-            known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
-            self._views[id(P)] = known
+            with Observer():  # which hides a statement that is not the author's
+                known = self._views[id(P)] = P, state, P.new(name=P.name)
         return known[2]
 
     def _copy(self, A: Matrix) -> Matrix:
         """Return a copy of a matrix; the last copy if no statement has written the matrix."""
         if id(A) not in self._copies:
-            data = A.backend.dup(A.data, A.dtype)
-            self._copies[id(A)] = A, Matrix._of(data, A.dtype, A.shape, A.backend, A.name)
+            self._copies[id(A)] = A, A.dup()
         return self._copies[id(A)][1]
 
     # ------------------------------------------------------------------------------ reading
@@ -401,7 +392,7 @@ class Steps(_Paged, Observer):
     def __getitem__(self, k: int | slice) -> Step | list[Step]:
         return self._steps[k]
 
-    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+    def _runs(self) -> tuple[dict[str, Labels], dict[Labels, Steps]]:
         return {}, {(): self}
 
     def __repr__(self) -> str:
