@@ -24,6 +24,7 @@ from lagpu.host import memory
 from lagpu.host.columns import firsts
 
 _CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache
+_COUNTED = 1 << 22  # entries up to which counting is faster than sorting keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,9 @@ def from_entries(
     values = None if values is None else values.astype(lookup(values.dtype).numpy, copy=False)
     given, width = len(rows), (nrows - 1).bit_length()
     places = 0 if values is None else given.bit_length()
-    if (ncols - 1).bit_length() + width + places < 64:
+    if 0 < nrows + ncols <= given <= _COUNTED:
+        csc = _from_counts(rows, cols, values, (nrows, ncols), dup_op)
+    elif (ncols - 1).bit_length() + width + places < 64:
         csc = _from_keys(rows, cols, values, (nrows, ncols), (width, places), dup_op)
     else:
         if values is not None and dup_op is not None:
@@ -130,6 +133,25 @@ def from_entries(
         csc = compress(entries, pattern=values is None)
     known = symmetric and (values is None or (csc.nvals == given and _is_exact(csc.values)))
     return replace(csc, symmetric=True) if known else csc
+
+
+def _from_counts(
+    rows: Array, cols: Array, values: Array | None, shape: tuple[int, int], dup_op: BinaryOp | None
+) -> CSC:
+    """Do what `from_entries` does, by counting rows, then columns: fast where caches hold all."""
+    data = np.ones(len(rows), np.int8) if values is None else values
+    entries = sp.coo_array((data, (rows, cols)), shape=shape)
+    entries.has_canonical_format = True  # duplicates stay, in their order
+    found = entries.tocsr().tocsc()
+    col_ptr, row_idx, data = found.indptr.astype(np.int64), found.indices, found.data
+    new = firsts(np, row_idx)
+    new[col_ptr[col_ptr < len(new)]] = True
+    if not new.all():
+        starts = np.flatnonzero(new)
+        row_idx, col_ptr = row_idx[starts], np.searchsorted(starts, col_ptr)
+        data = data if values is None else _folded(data, starts, dup_op)
+    kept = row_idx.astype(index_kind(shape[0]), copy=False)
+    return CSC(*shape, col_ptr, kept, np.True_ if values is None else _iso(data))
 
 
 def _folded(values: Array, starts: Array, dup_op: BinaryOp | None) -> Array:

@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, overload
+from typing import IO, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -29,14 +29,33 @@ from lagpu.io.reading import Options, Parsed
 __all__ = ["read", "write", "write_vector"]
 
 
+class ReadOptions(TypedDict, total=False):
+    """The options of `read` that do not change the type of its result."""
+
+    backend: str | Backend | None
+    directed: bool | None
+    header: bool | None
+    dup_op: BinaryOp | Monoid | str | None
+    columns: Sequence[str] | None
+    format: str | None
+
+
 Source = str | os.PathLike[str] | IO[Any]
 
 
 @overload
-def read(path: Source, *, renumber: Literal[False] = False, **how: Any) -> Matrix: ...
+def read(
+    path: Source, *, renumber: Literal[False] = False, **how: Unpack[ReadOptions]
+) -> Matrix: ...
+
+
 @overload
-def read(path: Source, *, renumber: Literal[True], **how: Any) -> tuple[Matrix, Array]: ...
-def read(  # type: ignore[misc]  # the overloads leave the options to it
+def read(
+    path: Source, *, renumber: Literal[True], **how: Unpack[ReadOptions]
+) -> tuple[Matrix, Array]: ...
+
+
+def read(
     path: Source, *, backend: str | Backend | None = None,
     directed: bool | None = None, header: bool | None = None,
     dup_op: BinaryOp | Monoid | str | None = None, renumber: bool = False,
