@@ -135,9 +135,10 @@ def cast(values: Any, dtype: DType) -> Any:
         return values[()]
     if dtype.is_bool:
         return (values != 0)[()]
-    if values.dtype.kind != "f" or dtype.is_float:
-        with np.errstate(over="ignore"):  # a large FP64 is inf in FP32
+    # A large FP64 is inf in FP32, and so are the bounds of integers in NumPy's float16.
+    with np.errstate(over="ignore"):
+        if values.dtype.kind != "f" or dtype.is_float:
             return values.astype(dtype.numpy)[()]
-    low, high = values <= float(dtype.smallest), values >= float(dtype.largest)
+        low, high = values <= float(dtype.smallest), values >= float(dtype.largest)
     inside = np.where(low | high | np.isnan(values), 0, values).astype(dtype.numpy)
     return np.where(high, dtype.largest, np.where(low, dtype.smallest, inside))[()]

@@ -133,8 +133,9 @@ def _from_distances(
     """Return the value of `of` for the distances to each vertex, (n,), FP64."""
     back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
-    search = _search(A, weight, what)
-    values = progress.each(lambda v: of(search(back, v).dup(FP64)), chosen, what.partition(":")[0])
+    name = what.partition(":")[0]
+    search = _search(A, weight, name)
+    values = progress.each(lambda v: of(search(back, v).dup(FP64)), chosen, name)
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 

@@ -17,7 +17,8 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, Inv
 def require_square(A: Any) -> int:
     """Return the number of vertices, or raise unless `A` is a square `Matrix`."""
     if not isinstance(A, Matrix):
-        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. Make one with lagpu.io.")
+        advice = "Write x.new() to make one." if hasattr(A, "new") else "Make one with lagpu.io."
+        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. {advice}")
     nrows, ncols = A.shape
     if nrows != ncols:
         raise DimensionMismatch(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lagpu.check.graph import Array, Edges, Proof, Slices
-from lagpu.errors import DimensionMismatch
+from lagpu.errors import DimensionMismatch, InvalidValue
 from lagpu.host.memory import require
 
 __all__ = [
@@ -43,6 +43,8 @@ def check_remoteness(
     Plain searches, many at a time, count the vertices at each distance; with lengths, plain
     relaxation over all edges from each vertex.
     """
+    if of not in ("eccentricity", "closeness", "harmonic"):
+        raise InvalidValue(f"check_remoteness: {of!r} is not eccentricity, closeness or harmonic.")
     proof = Proof("check_remoteness", REMOTENESS_RULES, A, values=weight)
     value, present = proof.dense(values, of)
     n, given = proof.n, np.flatnonzero(present)

@@ -453,14 +453,14 @@ class Proof:
     """
 
     def __init__(
-        self, name: str, rules: tuple[str, ...], A: Any, source: int | None = None, *,
+        self, name: str, rules: tuple[str, ...], A: Any, source: Any = ..., *,
         values: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.rules = name, rules
         self.edges = A.slices if isinstance(A, Pattern) and not values else _slices(A, values)
         self.n = self.edges.n
         self.unreached = self.n + 1
-        if source is None:
+        if source is ...:
             return
         try:
             self.source = operator.index(source)
@@ -535,15 +535,24 @@ class Proof:
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the value of each vertex, (n,), and whether the vertex has a value, (n,)."""
         vector = hasattr(result, "to_coo")
+        pair = result.to_coo() if vector else result
+        if not _is_pair(pair) or any(np.ndim(x) != 1 for x in pair):
+            raise InvalidValue(
+                f"check: {name} is of type {type(result).__name__}. "
+                "Give a Vector, or a pair (indices, values) of arrays, (k,)."
+            )
         if vector and result.size != self.n:
             raise DimensionMismatch(f"check: {name}.size {result.size} != {self.n} vertices.")
-        indices, values = map(np.asarray, result.to_coo() if vector else result)
+        indices, values = map(np.asarray, pair)
         if indices.shape != values.shape:
             raise DimensionMismatch(
                 f"check: {name} has {indices.shape} indices != {values.shape} values."
             )
-        if indices.size and not 0 <= indices.min() <= indices.max() < self.n:
-            raise IndexOutOfBound(f"check: {name} has a vertex outside 0 .. {self.n - 1}.")
+        if values.dtype.kind not in "biufO":
+            raise InvalidValue(
+                f"check: {name} has values of type {values.dtype}, not real numbers."
+            )
+        indices = self.vertices(indices, f"{name} has a vertex outside")
         present = np.zeros(self.n, bool)
         present[indices] = True
         if np.count_nonzero(present) != indices.size:
@@ -620,6 +629,10 @@ def both_ends(edges: Slice) -> tuple[Array, Array]:
     return begin, end
 
 
+def _is_pair(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and len(x) == 2
+
+
 def _require_square(nrows: int, n: int) -> None:
     if nrows != n:
         raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
@@ -638,8 +651,13 @@ def _slices(A: Any, values: bool = False) -> Slices:
     elif hasattr(A, "tocsc"):
         columns = A.tocsc()
         col_ptr, row_idx, data = columns.indptr, columns.indices, columns.data
-    else:
+    elif _is_pair(A):
         col_ptr, row_idx = A
+    else:
+        raise InvalidValue(
+            f"check: the graph is of type {type(A).__name__}. "
+            "Give a Matrix, a SciPy sparse array, or a pair (col_ptr, row_idx)."
+        )
     col_ptr, row_idx = np.asarray(col_ptr), np.asarray(row_idx)
     n = len(col_ptr) - 1
     _require_square(getattr(A, "shape", (n, n))[0], n)

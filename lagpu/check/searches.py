@@ -533,7 +533,7 @@ def check_route(
     """
     proof = Proof("check_route", ROUTE_RULES, A, source, values=weight)
     vertices = proof.vertices(route, f"{route} is not within")
-    ends = (route[0], route[-1]) if route else None
+    ends = (route[0], route[-1]) if len(route) else None
     proof.require(0, ends == (source, target), f"{route}, not {source} to {target}")
     if weight:
         distances, reached = proof.edges.lengths_from(source)

@@ -383,6 +383,7 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     if array.shape != (count,):
         raise errors.DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
     given = lookup(array.dtype)
+    array = array.astype(given.numpy, copy=False)
     kind = given if dtype is None else lookup(dtype)
     if kind is not given:
         require_fit(array, given, kind, what)

@@ -116,6 +116,8 @@ def write_json(report: dict[str, Any], path: Path, what: str) -> None:
 def _nearest(path: Path) -> str:
     """Return a question for the file of the nearest name in a folder, or advice."""
     with suppress(OSError), os.scandir(path.parent) as entries:
+        if path.is_symlink():
+            return f"It is a link to {path.readlink()}, which is missing."
         names = [entry.name for entry in itertools.islice(entries, _COMPARED)]
         near = difflib.get_close_matches(path.name, names, 1)
         if near:

@@ -199,8 +199,10 @@ def test_bad_graphs(backend, search):
         search(Matrix("BOOL", 2, 3, backend=backend), 0)
     with pytest.raises(IndexOutOfBound, match="source"):
         search(Matrix("BOOL", 0, 0, backend=backend), 0)
-    with pytest.raises(DomainMismatch, match="ndarray is not a Matrix"):
+    with pytest.raises(DomainMismatch, match=r"ndarray is not a Matrix\. Make one with lagpu\.io"):
         search(np.eye(3), 0)
+    with pytest.raises(DomainMismatch, match=r"TransposedMatrix is .* Write x\.new\(\)"):
+        search(Matrix("BOOL", 2, 2, backend=backend).T, 0)
 
 
 def test_numpy_integers_are_sources(backend):

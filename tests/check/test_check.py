@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagpu import Vector
-from lagpu.check import Pattern, check_levels, check_parents, check_paths
+from lagpu.check import (
+    Pattern,
+    check_levels,
+    check_parents,
+    check_paths,
+    check_remoteness,
+    check_route,
+)
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.io import from_networkx
 
@@ -406,3 +413,25 @@ def test_arguments_that_do_not_fit():
         check_levels(A, 0, (np.array([0, 1]), np.array([0])))
     with pytest.raises(DimensionMismatch, match=r"levels\.size 3 != 8"):
         check_levels(A, 0, Vector.from_coo([0], [0], size=3, backend="cpu"))
+    with pytest.raises(InvalidValue, match="source None is not a whole number"):
+        check_levels(A, None, pair(LEVELS))
+
+
+def test_results_and_graphs_of_other_libraries_that_are_none():
+    n = A.shape[0]
+    for levels in (LEVELS, {0: 0, 1: 1}, np.arange(n), [0, 1], None, A):
+        with pytest.raises(InvalidValue, match=r"levels is of type \w+\. Give a Vector, or a pair"):
+            check_levels(A, 0, levels)
+    with pytest.raises(InvalidValue, match="are not whole numbers"):
+        check_levels(A, 0, ([0.0, 1.5], [0, 1]))
+    for values in (["0", "1"], [0, 1j]):
+        with pytest.raises(InvalidValue, match=r"values of type .*, not real numbers"):
+            check_levels(A, 0, ([0, 1], values))
+    for graph in (nx.path_graph(n), nx.path_graph(2), A.toarray(), np.ones((2, 2)), None):
+        with pytest.raises(InvalidValue, match=r"graph is of type \w+\. Give a Matrix"):
+            check_levels(graph, 0, pair(LEVELS))
+    with pytest.raises(CheckFailed, match=r"level\[0\] is none, not 0"):
+        check_levels(A, 0, ([], []))
+    assert check_route(A, 0, 0, np.array([0]))
+    with pytest.raises(InvalidValue, match="'close' is not eccentricity, closeness or harmonic"):
+        check_remoteness(A, pair(LEVELS), "close")

@@ -57,6 +57,17 @@ def test_floats_that_are_whole_fit(backend, make):
     assert values_of(make([True, True, True], INT32, backend)) == [1, 1, 1]
 
 
+@each_maker
+def test_floats_of_16_bits_are_those_of_32(backend, make):
+    """Their type does not hold the bounds of an integer type."""
+    for dtype in (INT32, INT64, UINT64):
+        assert values_of(make(np.array([1, 2, 3], np.float16), dtype, backend)) == [1, 2, 3]
+        assert values_of(Vector.from_coo([0], np.float16(2), dtype, backend=backend)) == [2]
+    for wrong in (np.inf, -np.inf, 1.5):
+        with pytest.raises(DomainMismatch, match=r"does not fit INT32. Use a float type"):
+            make(np.array([1, wrong, 3], np.float16), INT32, backend)
+
+
 def test_build_takes_no_float_that_does_not_fit(backend):
     v = Vector(INT32, 3, backend=backend)
     with pytest.raises(DomainMismatch, match=r"1\.5 does not fit INT32"):

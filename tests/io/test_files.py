@@ -65,6 +65,9 @@ def test_a_misspelt_name_gets_the_nearest_one(tmp_path):
     for path in (tmp_path / "enron.mtx", tmp_path / "none" / "karate.txt"):
         with pytest.raises(FileMissing, match=r"Check the name\.$"):
             read_cpu(path)
+    (tmp_path / "link.txt").symlink_to("gone.txt")
+    with pytest.raises(FileMissing, match=r"It is a link to gone\.txt, which is missing\.$"):
+        read_cpu(tmp_path / "link.txt")
 
 
 def test_paths_that_are_no_file(tmp_path, save, monkeypatch):
