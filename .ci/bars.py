@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 ENFORCED = True
 #: What is measured, its limit, and the unit.
 BARS = {
-    "lines of lagpu/": (60_450, ""),
-    "lines of code": (40_900, ""),
+    "lines of lagpu/": (60_300, ""),
+    "lines of code": (40_800, ""),
     "files": (290, ""),
     "imports of code": (9.0, " %"),
     "pages": (350.0, " kB"),

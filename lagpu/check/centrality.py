@@ -501,6 +501,8 @@ def check_degree_centrality(
     "out", or "all": both in a directed graph; in an undirected one a self-loop counts twice, as it
     has two ends.
     """
+    if kind not in ("all", "in", "out"):
+        raise InvalidValue(f"check_degree_centrality: {kind!r} is not all, in or out.")
     proof = Proof("check_degree_centrality", DEGREE_RULES, A)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lagpu import Vector
 from lagpu.check import (
     Pattern,
+    check_degree_centrality,
     check_levels,
     check_parents,
     check_paths,
@@ -435,3 +436,5 @@ def test_results_and_graphs_of_other_libraries_that_are_none():
     assert check_route(A, 0, 0, np.array([0]))
     with pytest.raises(InvalidValue, match="'close' is not eccentricity, closeness or harmonic"):
         check_remoteness(A, pair(LEVELS), "close")
+    with pytest.raises(InvalidValue, match="'both' is not all, in or out"):
+        check_degree_centrality(A, pair(LEVELS), "both")
