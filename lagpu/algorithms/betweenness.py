@@ -280,14 +280,14 @@ def sums(
     if clusters is None:
         return added(A, sources)
     shared: Clusters = clusters
+    first = A.reduce_rowwise("any").new()[sources].new().to_coo()[0]
+    ordered = [sources[k] for k in first] + np.delete(sources, first).tolist()
 
     def copy(k: int) -> Matrix:
         made = shared.copy(A.data, k)
         return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
 
     def part(k: int, copied: Matrix) -> list[Any]:
-        first = copied.reduce_rowwise("any").new()[sources].new().to_coo()[0]
-        ordered = [sources[k] for k in first] + np.delete(sources, first).tolist()
         found = added(copied, ordered[shared.numbers[k] :: shared.count])
         if not shared.add_up:
             return [x.to_dense() for x in found]

@@ -253,17 +253,21 @@ def _shares(
     rows = len(t) if weight else min(len(t), 1 + _PAIRS // max(1, len(t)))  # vertices at a time
     held = 48 * rows * len(t) + (24 * len(t) + 32 * len(begin)) * k
     require(held, "check: distances and paths of pairs")
-    left_out, onward = np.isin(t, t if targets is None else targets, invert=True), np.zeros(0)
-    further, through = onward, np.zeros((k, len(t)))
-    distance, paths = np.zeros((2, k, len(t))) if weight else _by_levels(edges, sources)
+    left_out, nothing = np.isin(t, t if targets is None else targets, invert=True), np.zeros(0)
+    distance, further, onward = nothing, nothing, nothing
+    paths, through = np.zeros((2, k, len(t)))
+    on = np.zeros((k, len(begin)), bool)
+    if not weight:
+        distance, paths = _by_levels(edges, sources)
+        on = distance[:, begin] + lengths == distance[:, end]
     for first in range(0, len(t), rows):
         some = t[first : first + rows]
         if not weight:
             further, onward = _by_levels(edges, some)
         for at, s in enumerate(sources):
             if weight:
-                distance[at], onward = _by_lengths(proof.edges, edges, s)
-                paths[at] = onward[s]
+                d, onward = _by_lengths(proof.edges, edges, s)
+                on[at], paths[at] = d[begin] + lengths == d[end], onward[s]
                 leads = paths[at] > 0
             else:
                 leads = distance[at, some, None] + further == distance[at]
@@ -273,7 +277,6 @@ def _shares(
                 share[np.arange(len(some)), some] = 0
                 share[some == s] = 0
             through[at, some] = share.sum(axis=1)
-    on = distance[:, begin] + lengths == distance[:, end]
     found: Array = (on * paths[:, begin] * through[:, end]).T
     return found
 
