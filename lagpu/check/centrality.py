@@ -253,17 +253,13 @@ def _shares(
     rows = len(t) if weight else min(len(t), 1 + _PAIRS // max(1, len(t)))  # vertices at a time
     held = 48 * rows * len(t) + (24 * len(t) + 32 * len(begin)) * k
     require(held, "check: distances and paths of pairs")
-    left_out, nothing = np.isin(t, t if targets is None else targets, invert=True), np.zeros(0)
-    distance, further, onward = nothing, nothing, nothing
-    paths, through = np.zeros((2, k, len(t)))
-    on = np.zeros((k, len(begin)), bool)
-    if not weight:
-        distance, paths = _by_levels(edges, sources)
-        on = distance[:, begin] + lengths == distance[:, end]
+    left_out = np.isin(t, t if targets is None else targets, invert=True)
+    through = np.zeros((k, len(t)))
+    distance, paths = np.zeros((2, k, len(t))) if weight else _by_levels(edges, sources)
+    on = distance[:, begin] + lengths == distance[:, end]  # with `weight` set below, unrounded
     for first in range(0, len(t), rows):
         some = t[first : first + rows]
-        if not weight:
-            further, onward = _by_levels(edges, some)
+        further, onward = (distance, paths) if weight else _by_levels(edges, some)
         for at, s in enumerate(sources):
             if weight:
                 d, onward = _by_lengths(proof.edges, edges, s)

@@ -382,8 +382,9 @@ def test_edges_with_centralities(directed, nobody_collects):
 
 
 def test_few_distances_at_a_time(monkeypatch, nobody_collects):
-    names = ("triangles", "closeness")
+    names = ("betweenness", "betweenness of some sources", "triangles", "closeness")
     want = [verdicts(name, "cpu", 9) for name in names]
+    monkeypatch.setattr("lagpu.check.centrality._PAIRS", 3 * N)
     monkeypatch.setattr("lagpu.check.structure._LISTED", 5)
     monkeypatch.setattr("lagpu.check.centrality._FEW", 0)
     assert [verdicts(name, "cpu", 9) for name in names] == want
