@@ -8,8 +8,10 @@ import re
 import shutil
 import sys
 import tempfile
+import uuid
 from pathlib import Path
 
+import jupyter_client
 import matplotlib
 import nbformat
 from docutils import nodes
@@ -75,6 +77,19 @@ atexit.register(shutil.rmtree, _home, ignore_errors=True)
 )
 os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
+
+
+class _KernelByFiles(jupyter_client.AsyncKernelManager):
+    """Its sockets are files: another process may take a port of TCP before the kernel binds it."""
+
+    def _transport_default(self):
+        return "ipc"
+
+    def _ip_default(self):
+        return str(_home / uuid.uuid4().hex[:8])
+
+
+jupyter_client.AsyncKernelManager = _KernelByFiles  # nbclient takes it from there
 
 
 _TELEPHONE, _COLUMN = 350, 736  # pixels for a table, on windows of 390 and 1280
