@@ -50,3 +50,11 @@ def graph(n, backend, seed, symmetric, hub=True):
         rows, cols = np.r_[rows, cols], np.r_[cols, rows]
     values = (np.arange(len(rows)) % 7 + 1).astype(np.int64)
     return Matrix.from_coo(rows, cols, values, nrows=n, ncols=n, dup_op="first", backend=backend)
+
+
+def twins(hubs, leaves, backend):
+    """Vertex 0, `hubs` whose rows are one row, and `leaves` that each of them has."""
+    n, ends = 1 + hubs + leaves, np.r_[hubs, hubs + leaves * np.arange(1, hubs + 1)]
+    indptr = np.r_[0, ends, np.full(leaves, ends[-1])]
+    indices = np.r_[1 : hubs + 1, np.tile(np.arange(hubs + 1, n), hubs)]
+    return Matrix.from_csr(indptr, indices, np.ones(len(indices), bool), ncols=n, backend=backend)

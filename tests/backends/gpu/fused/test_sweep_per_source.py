@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from graphs import both_ways, matrix
 from hypothesis import strategies as st
-from loop_names import loop_name
+from loop_names import how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from per_source_sweeps import (
     FUSED,
@@ -20,7 +20,7 @@ from per_source_sweeps import (
 )
 from samples import picked
 from strategies import for_all
-from sweeps import brandes, by_the_pulled, graph, heights, many
+from sweeps import brandes, by_the_pulled, graph, heights, many, twins
 
 import lagpu
 import lagpu.backends.gpu.fused.sweep as module
@@ -91,6 +91,19 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     deep = (levels.reduce("max").new().value or 0) > 0
     ran = compare(body, A, levels, made)
     assert not fuses(backend) or not deep or ran == FUSED
+
+
+def test_equal_columns_have_equal_sums(backend):
+    """More long ones than a block keeps: the sums of floats depend on no order of threads."""
+    A = twins(100, 4100, backend)
+    made = [Matrix(FP64, 2, A.nrows, backend=backend) for _ in range(4)]
+    made[0] << 1.0
+    made[1] << np.tile(
+        np.r_[np.zeros(101), 10.0 ** np.random.default_rng(7).uniform(-8, 8, 4100)], (2, 1)
+    )
+    shares(A, algorithms.bfs_levels_multi(A, [0, 1]), *made)
+    assert not fuses(backend) or how_it_ran(backend) == FUSED
+    assert len(np.unique(made[1].to_dense()[0, 1:101])) == 1
 
 
 @pytest.mark.parametrize(

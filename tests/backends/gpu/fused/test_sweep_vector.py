@@ -12,7 +12,7 @@ from loop_names import GRID, SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from samples import picked
 from strategies import for_all
-from sweeps import brandes, by_the_pulled, graph, heights, many
+from sweeps import brandes, by_the_pulled, graph, heights, many, twins
 
 import lagpu
 import lagpu.backends.gpu.fused.sweep as module
@@ -193,6 +193,17 @@ def test_hubs(backend, body):
     made = vectors(last, FP64 if body is brandes else INT64, backend, 4, True)
     ran = compare(body, B, algorithms.bfs_levels(B, 0), made)
     assert not fuses(backend) or ran == FUSED
+
+
+def test_equal_rows_have_equal_sums(backend):
+    """More long ones than the blocks keep: the sums of floats depend on no order of threads."""
+    A = twins(200, 1100, backend)
+    made = [Vector(FP64, A.nrows, backend=backend) for _ in range(4)]
+    made[0] << 1.0
+    made[1] << np.r_[np.zeros(201), 10.0 ** np.random.default_rng(6).uniform(-8, 8, 1100)]
+    flow(A, algorithms.bfs_levels(A, 0), *made)
+    assert not fuses(backend) or how_it_ran(backend) == FUSED
+    assert len(np.unique(made[1].to_dense()[1:201])) == 1
 
 
 def test_betweenness_runs_as_two_kernels(backend):

@@ -1,7 +1,7 @@
 // A sweep over the levels of a search as one kernel, the farthest level first: over a vector by a
 // cooperative grid, over a k x n bitmap matrix row by row, each by one thread block alone.
 //
-// The body it runs; fused/emit_sweep.py writes its statements as one function of a vertex:
+// The body it runs; its statements are written as one function of a vertex:
 //
 //     for here, above in sweep(levels):
 //         ... at here          element-wise: x gets entries there and nowhere else
@@ -169,7 +169,8 @@ LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<S, AT>& mine, u32 
     for (u32 rest = warp_ballot(here && !is_short); rest; rest &= rest - 1) {
       const u32 lane = bit_ffs(rest) - 1;
       const i64 begin = warp_shfl(mine.begin, lane), end = warp_shfl(mine.end, lane);
-      if (later && end - begin >= kLong) {
+      const bool is_long = later && end - begin >= kLong;
+      if (is_long) {
         u32 at = 0;
         if (lane_id() == lane) at = atomic_add(&later->count[d & 1], 1u);
         at = warp_shfl(at, lane);
@@ -181,8 +182,13 @@ LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<S, AT>& mine, u32 
           continue;
         }
       }
-      const Entry<Z> total = sum_lanes<S>(
-          sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), d + 1));
+      // In the order of the whole block: which columns found a place is no matter of the sum.
+      const u32 parts = is_long ? block_warps() : 1;
+      Entry<Z> total{false, Z(0)};
+      for (u32 w = 0; w < parts; ++w)
+        total = joined<S>(
+            total, sum_lanes<S>(sum_entries(s, begin + w * LG_WARP + lane_id(), end,
+                                            parts * LG_WARP, warp_shfl(mine.v, lane), d + 1)));
       if (lane_id() == lane) sum = total;
     }
   }
