@@ -19,13 +19,16 @@ FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
 _COLUMNS = (
     "*graph* is the paper's and, after a colon, ours; S20 EF16, or kron:20:16, is scale 20 and "
-    "edge factor 16: 2²⁰ vertices, 16 edges for each. An empty cell repeats the one above. "
+    "edge factor 16: 2²⁰ vertices, 16 edges for each; gnm:128:7750 has 128 vertices and 7,750 "
+    "random edges. An empty cell repeats the one above. "
     "*variant* is the paper's, *runs as* a kernel or policy of lagpu. A root is the source of a "
     "search. "
     "*Spread* is the greatest over the least value of a row's runs. "
     "GTEPS are 10⁹ edges a second, an undirected edge counted once. They and times are those of "
-    "the kernels, *kernel ms*, or of the whole search where the host cannot time its kernels. "
-    "*median ms* is that of whole searches, timed apart and from fewer roots, so it may be less."
+    "the kernels (*kernel ms*), or of the whole search if the host cannot time its kernels. "
+    "*median ms* is the median of whole searches; where kernels are timed too, these searches are "
+    "others, from fewer roots, so it may be less than *kernel ms*. "
+    "A claim about several graphs is judged by the mean that it names."
 )
 _PROVED = "Each result was checked."
 
@@ -63,16 +66,8 @@ def verdicts(number, reports, partial=False):
 
     Unless tables may be `partial`, a claim of graphs without rows is undecided.
     """
-    by_date = sorted(reports.items(), key=lambda item: item[1]["date"])
     for experiment in paper_of(number).experiments:
-        newest = {
-            (row["graph"], row["variant"]): (file, row)
-            for file, report in by_date
-            if report["paper"]["number"] == number
-            for part in report["experiments"]
-            if part["part"] == experiment.part
-            for row in part["rows"]
-        }
+        newest = _newest(number, reports, experiment.part)
         rows = [row for _, row in newest.values()]
         names = {row["graph"] for row in rows}
         most = max((graph.gpus for graph in experiment.graphs if graph.name in names), default=0)
@@ -83,6 +78,18 @@ def verdicts(number, reports, partial=False):
             where = "on several GPUs" if claim.get("kind") == "distributed" else "here"
             none = f"{UNKNOWN}: not measured {where}. The paper: {claim['paper']}."
             yield Verdict(experiment.part, claim, text or none, files if text else ())
+
+
+def _newest(number, reports, part):
+    """Return the newest row of each graph and variant in a part of a paper, and its file."""
+    return {
+        (row["graph"], row["variant"]): (file, row)
+        for file, report in sorted(reports.items(), key=lambda item: item[1]["date"])
+        if report["paper"]["number"] == number
+        for one in report["experiments"]
+        if one["part"] == part
+        for row in one["rows"]
+    }
 
 
 def with_reports(page, folder=FOLDER):
@@ -98,15 +105,18 @@ def markdown(number, folder=FOLDER):
     ]
     of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
     of_paper.sort(key=lambda report: report["date"])
-    said = [*verdicts(number, {report["file"]: report for report in of_paper})]
+    by_file = {report["file"]: report for report in of_paper}
+    said = [*verdicts(number, by_file)]
     found = []
     for experiment in paper_of(number).experiments:
+        newest = _newest(number, by_file, experiment.part)
         measured = [
-            (report, {"roots": experiment.roots, **part})
+            (report, {"roots": experiment.roots, **_shown(part, report["file"], newest)})
             for report in of_paper
             for part in report["experiments"]
-            if part["part"] == experiment.part and part["rows"]
+            if part["part"] == experiment.part
         ]
+        measured = [(report, part) for report, part in measured if part["rows"]]
         notes = [
             _together(
                 _note(x)
@@ -146,6 +156,15 @@ def markdown(number, folder=FOLDER):
             yield f"Not measured yet; {command} measures it.\n"
 
 
+def _shown(part, file, newest):
+    """Return a part of a file with its `newest` rows, and what is missing in other files too."""
+    graphs = {graph for graph, _ in newest}
+    return part | {
+        "rows": [x for x in part["rows"] if newest[x["graph"], x["variant"]][0] == file],
+        "missing": [x for x in part["missing"] if x.partition(": ")[0] not in graphs],
+    }
+
+
 def _note(line):
     """Return a line below a table in words that are right on this page."""
     line = _PIECES.sub(rf"{_NO_GPUS}\1 on \2", line)
@@ -154,7 +173,9 @@ def _note(line):
 
 def _by_graph(text):
     """Return a verdict, and after it what it says of each graph if these are many."""
-    found = re.fullmatch(r"(\w[\w ]*: )Best on ((?:.+?; ){3,}.+?)\. (The paper: .+)", text)
+    found = re.fullmatch(
+        r"(\w[\w ]*: )Best on ((?:.+?; ){3,}.+?)\. ((?:Not measured|The paper): .+)", text
+    )
     return [found[1] + found[3], *found[2].split("; ")] if found else [text]
 
 

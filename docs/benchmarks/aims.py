@@ -125,7 +125,7 @@ def searches(graphs: Graphs) -> Iterator[Row]:
         if name in ("urand22e16", "kron24e16"):
             floor = floor_ms(graphs, name)
             value = statistics.median(levels) / floor
-            yield {"aim": "levels over the bytes at the copy rate", "graph": name, "value": value,
+            yield {"aim": "levels over the time to copy these bytes", "graph": name, "value": value,
                    "must": 3}  # fmt: skip
     yield worst(graphs.searched("kron24e16", "levels"), "slowest root over median", "kron24e16", 2)
     yield worst(graphs.searched("kron24e16", "both"), "levels and parents, slowest over median",

@@ -21,7 +21,7 @@ def fitting(value: Any) -> str:
     if isinstance(number, float) and abs(number) < 100:
         words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
         words += [word.replace("0.", ".") for word in (words[-1], f"{number:.1g}")]
-        fits = (word for word in words if len(word.lstrip("-").removeprefix(".")) <= 4)
+        fits = (word for word in words if len(word.lstrip("-")) <= 4)
         word = next(fits, f"{number:.0e}")
     return word.replace("e+", "e").replace("e0", "e").replace("e-0", "e-")
 

@@ -114,14 +114,14 @@ METRICS = {
         "GTEPS (median)", "median of the rates of all searches", lambda found: median(found.teps)),
     "MEAN_TEPS": Metric(
         "GTEPS (mean)",
-        "mean of the rates of all searches, each undirected edge counted in both directions",
+        "mean of the rates of all searches, here of edges in both directions, as in the paper",
         lambda found: fmean(found.teps) * (2 if found.symmetric else 1)),
     "HARMONIC_TEPS": Metric(
         "GTEPS (harmonic)", "harmonic mean of the rates of all searches, as Graph500",
         lambda found: harmonic_gteps(found.ms, found.edges)),
     "MEAN_MS": Metric("ms (mean)", "mean time", lambda found: fmean(found.ms), more=False),
     "SHARE": Metric(
-        "% of the time", "share of this part in the time of all searches, by the times of a trace",
+        "% of the time", "share of this part in the time of all searches; these run under a trace",
         lambda found: 100 * sum(found.parts) / sum(found.ms)),
     "SPEEDUP": Metric(
         "speed-up", "mean time of {over} / mean time", lambda found: 1 / fmean(found.ms)),
@@ -280,7 +280,7 @@ def _close(rows: Sequence[Row]) -> list[str]:
 
 
 def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
-    return "no difference seen" if 1 < len(best) == len(rows) else " or ".join(best)
+    return "no certain difference" if 1 < len(best) == len(rows) else " or ".join(best)
 
 
 def _ratio(

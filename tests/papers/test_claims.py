@@ -167,7 +167,7 @@ def test_the_best():
 def test_the_best_of_equals():
     rows = with_runs(ROWS[3:5], 1.3)
     said = says("BestOf", rows, kind="", expected=("td",))
-    assert said.startswith("Undecided: Best on 1 graph: no difference seen on 1.")
+    assert said.startswith("Undecided: Best on 1 graph: no certain difference on 1.")
     assert says("BestOf", rows, kind="", expected=("td", "bu")).startswith("Held: ")
     assert says("BestOf", rows, kind="", expected=("xx",)).startswith("Not held: ")
 
@@ -195,7 +195,7 @@ def test_choices():
         "Measured in 2 runs of 50 roots, which differ by less than 1 %."
     )
     assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
-        "Undecided: Best on a: bu, 3.00x over td; b: no difference seen, 1.33x over bu."
+        "Undecided: Best on a: bu, 3.00x over td; b: no certain difference, 1.33x over bu."
     )
     close = [*ROWS[:2], row("b", "td", 4.0), row("b", "bu", 3.95)]
     assert says("Choice", close, **chosen).startswith("Not held: Best on a: bu")

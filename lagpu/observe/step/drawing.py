@@ -26,6 +26,7 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.errors import LimitExceeded
 from lagpu.host.source import SYNTAX, file_name
 
+Labels = tuple[str, ...]
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
 
@@ -33,6 +34,7 @@ _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _LONG = re.compile(r"-?\d*\.\d{5,}(e[+-]\d+)?")  # a number of more than four digits
+_FLAT = 4  # most rows of a matrix whose rows are drawn as vectors are
 _WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # most pixels on the left, for names; and between objects
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
@@ -113,6 +115,7 @@ class Step:
     before: dict[str, State]  # the vectors before it
     scalars: dict[str, Any]  # their numbers; None for one that is empty
     matrices: dict[str, Matrix]  # a selection as a matrix, from before the statement
+    written: Matrix | None  # the matrix that it wrote, before it
     mask: Masking | None  # of the statement
     product: Multiplied | None  # the operands of a product of a matrix and a vector
 
@@ -199,7 +202,8 @@ class Layout:
 
     `matrix`, `transposed` or not, is drawn in steps that read no other, in a place of at most
     `nrows` x `ncols`, with room for a factor `beside` or `above` it. Below are the vectors `names`,
-    `lines` of scalars and of matrices if `several`, and `written` rows of a matrix that is written.
+    matrices of few rows, whose numbers are `flat`, `lines` of scalars and of other matrices if
+    `several`, and `written` rows of such a one that is written.
     """
 
     def __init__(self, steps: Iterable[Step]) -> None:
@@ -208,9 +212,11 @@ class Layout:
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
         self.matrix = products[0].matrix if products else next(iter(matrices), None)
         self.transposed = bool(products) and products[0].transposed
+        self.flat = self._flat(steps, matrices)
         drawn = ((s.matrices.get(name), turned) for s in steps for name, turned in [self.drawn(s)])
         shapes = [_drawn_shape(*one) for one in drawn]
-        outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
+        apart = {self.matrix, *self.flat}
+        outputs = [s.matrices.get(s.output) for s in steps if s.output not in apart]
         written = [A.shape for A in outputs if A is not None]
         self.nrows = max((nrows for nrows, _ in shapes), default=0)
         self.ncols = max((ncols for _, ncols in (*shapes, *written)), default=0)
@@ -218,7 +224,7 @@ class Layout:
         self.beside = any(p.vector_left for p in products)
         self.above = any(not p.vector_left for p in products)
         self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
-        self.several = len(matrices) > 1
+        self.several = len({*matrices} - {*self.flat}) > 1
         self.longest = self._longest(steps)
         self.lines = max((len(self.listed(s)) for s in steps), default=0)
 
@@ -227,10 +233,22 @@ class Layout:
         if step.product is not None:
             return step.product.matrix, step.product.transposed
         read = step.formula.partition(" << ")[2] if step.output != self.matrix else ""
-        others = [name for name in step.matrices if name != step.output]
+        others = [x for x in step.matrices if x != step.output and x not in self.flat]
         name = next((name for name in others if _has(read, name)), self.matrix or "")
         name = name if name in step.matrices else next(iter(others), "")
         return name, self.transposed and name == self.matrix
+
+    def _flat(self, steps: list[Step], names: Labels) -> dict[str, int]:
+        """Return the rows of matrices like the vectors of several sources, below `matrix`."""
+        n = max(
+            (s.matrices[x].ncols for s in steps for x in s.matrices if x == self.matrix), default=0
+        )
+        most: dict[str, int] = {}
+        for name, A in (item for step in steps for item in step.matrices.items()):
+            flat = A.ncols == n and A.nrows <= min(n // 2, _FLAT)
+            most[name] = max(most.get(name, 0), A.nrows if flat else LARGEST)
+        used = {s.product.matrix for s in steps if s.product is not None} | {self.matrix}
+        return {x: most[x] for x in names if most[x] <= _FLAT and x not in used}
 
     def _longest(self, steps: list[Step]) -> tuple[int, int]:
         """Return the most characters of the label of a matrix, and of a vector or mask."""
@@ -238,6 +256,7 @@ class Layout:
         for step in steps:
             name, turned = self.drawn(step)
             of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
+            of_matrices += [len(x) + 2 for x in self.flat]
             of_vectors += [*map(len, step.vectors), 6 + len(step.mask.formula) if step.mask else 0]
             of_output = of_vectors if step.output in step.vectors else of_matrices
             of_output.append(2 + len(step.output))
@@ -251,7 +270,7 @@ class Layout:
         own = of.co_names if of and of.co_name == "<module>" else own  # others' have ``.S``, too
         named = " ".join([*own, step.formula])
         for name, A in step.matrices.items():
-            if self.several and _has(named, name):
+            if self.several and name not in self.flat and _has(named, name):
                 words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
         return words
 
@@ -309,11 +328,17 @@ class _Drawing:
             else:  # it comes later; its place is not an unexplained gap
                 self._name(name, y + c / 2, look.GREY)
             y += c + 8
+        for name, rows in layout.flat.items():
+            if name in step.matrices:
+                self._few_rows(name, y)
+            else:
+                self._name(name, y + rows * c / 2, look.GREY)
+            y += rows * c + 8
         for k, (name, words) in enumerate(layout.listed(step).items()):
             self._label(name.rstrip(":"), f"{name} {words}", y + 9 + 22 * k)
         y += 22 * layout.lines
         if layout.written:
-            if step.output in step.matrices and step.output != layout.matrix:
+            if step.output in step.matrices and step.output not in (layout.matrix, *layout.flat):
                 self._written(y + _GAP)
             else:
                 self._name("no matrix written", y + _GAP + layout.written * c / 2, look.GREY)
@@ -406,6 +431,18 @@ class _Drawing:
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
+            self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
+
+    def _few_rows(self, name: str, y: float) -> None:
+        """Draw a matrix as `_vector` does a vector."""
+        A, written = self.step.matrices[name], name == self.step.output
+        self._name(name, y + A.nrows * self.c / 2, look.VERMILION if written else look.INK)
+        grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
+        self._numbers(grid)
+        grid.draw(self.canvas, blank=False)
+        if written and self.step.written is not None:
+            old, new = ({(i, j): x for i, j, x in triplets(B)} for B in (self.step.written, A))
+            changed = [grid.at(*at) for at in old | new if old.get(at) != new.get(at)]
             self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
 
     def _written(self, y: float) -> None:
@@ -535,7 +572,6 @@ def legend(drawn: str | None = None) -> str:
     return "".join(made)
 
 
-Labels = tuple[str, ...]
 #: Most steps on a page.
 MOST = 1000
 _SECTION = (

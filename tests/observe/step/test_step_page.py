@@ -161,11 +161,25 @@ def test_a_product_of_a_long_vector_has_its_name_in_two_lines(backend):
 
 
 def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
-    found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
+    found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3, 1]))
     layout = drawing.Layout(found)
-    assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
+    assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 3)
     heights = {re.search(r'height="([\d.]+)"', drawing.draw(s, layout))[1] for s in found}
     assert len(heights) == 1
+
+
+def test_matrices_of_few_rows_are_drawn_as_vectors_are(A):
+    """Operand and mask too, and with rings at what has changed."""
+    found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
+    layout = drawing.Layout(found)
+    assert (layout.matrix, layout.flat, layout.written) == ("A", {"frontier": 2, "levels": 2}, 0)
+    drawn = [drawing.draw(step, layout) for step in found]
+    assert all(">frontier<" in x or ">\u25b6 frontier<" in x for x in drawn)
+    assert all(">levels<" in x or ">\u25b6 levels<" in x for x in drawn)
+    assert len({re.search(r'height="([\d.]+)"', x)[1] for x in drawn}) == 1
+    ring = found[0].written, found[0].matrices["levels"], found[1].written
+    assert [x.nvals for x in ring] == [0, 2, 2]
+    assert cell_style(CHANGED) in drawn[1]
 
 
 def test_numbers_are_short_in_cells(backend):
@@ -187,13 +201,13 @@ def test_numbers_are_short_in_cells(backend):
         (1234567, "1.2e6"),
         (-(2**62), "-4.6e18"),
         (12345.6, "12346"),
-        (0.00029, ".0003"),
+        (0.00029, "3e-4"),
         (-2.9e-5, "-3e-5"),
         (3.14159, "3.14"),
         (float("nan"), "NaN"),
         (0.1449, "0.14"),
         (0.0671, ".067"),  # as wide as a cell lets be read
-        (-0.0095, "-.0095"),
+        (-0.0094, "-.009"),
         (1.5, "1.5"),
         (True, "1"),
     ],
