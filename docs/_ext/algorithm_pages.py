@@ -107,7 +107,10 @@ TOPICS = {
         "which vertices are connected?",
         "`min_first`, `min_second`, `max_second`, `any_pair`",
     ),
-    "central": ("which vertices are central?", "`plus_times`, `plus_first`, `any_pair`"),
+    "central": (
+        "which vertices are central?",
+        "`plus_times`, `plus_first`, `plus_second`, `any_pair`",
+    ),
     "sides": ("two colours, or an odd cycle?", "`any_first`, `any_secondi`"),
     "order": ("what depends on what?", "`plus_pair`"),
     "core": ("which vertices are in the dense core?", "`plus_second`, `plus_pair`"),
@@ -679,7 +682,8 @@ def _formulas(row, steps, shown):
         loop = "their loops" if part[1:] else "the loop"
         yield f"Of {_listed(part)} only the statements of {loop} are listed.\n"
     elif any(x.code in shown for x in left) and not several and not many:
-        yield "Only the statements of the loop are listed.\n"
+        before = " and its selections" * any("selection(" in view for _, view in views)
+        yield f"Only the statements of the loop{before} are listed.\n"
     given = ", and `A` in them is its argument" * bool(re.search(r"\bA\b", text))
     of_each = [f"the lines below `# f` are those of a function f{given}"] * several
     change = [f"{_listed([x])} changes with its vector" for x in live[:1]]

@@ -93,7 +93,7 @@ def _measured(whole, file, link):
     found = {k: v for k, v in whole.get("versions", {}).items() if k != "cusparse"}  # CuPy's
     known = [x for x in found.items() if x != ("cupy", None)]
     versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
-    device = machine.get("device") or machine["cpu"]
+    device = " and ".join(machine[x] for x in ("device", "cpu") if machine.get(x))
     if machine.get("threads"):
         device += f", {machine['threads']} thread{'s' * (machine['threads'] != '1')}"
     is_old = commit and machine.get("device") and kernels_changed(whole["commit"])

@@ -7,6 +7,7 @@ experiment without any says so. What holds for several experiments is said once,
 
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -192,6 +193,9 @@ def _together(lines):
 def _part(report, experiment, command):
     """Yield the rows of an experiment, and what is to be read below them."""
     device = report["machine"].get("device", report["machine"]["cpu"])
+    grids = [x["backend"] for x in experiment["rows"] if x["backend"].startswith("grid:")]
+    gpus = max((math.prod(map(int, x.split(":")[1].split("x"))) for x in grids), default=1)
+    device = f"{gpus} {device}" if gpus > 1 else device
     # The history lacks the trees that were squashed after they were measured.
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     when = f"{report['date'][:10]}, {commit}"

@@ -345,7 +345,7 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     An edge that both ends prefer joins the matching, and the edges at its ends drop out; so the
     result is that of taking the edges one after the other in their order. O(log(n)**2) rounds for a
     random order, and up to n for another; a round has work O(n + m); memory 32 bytes an entry.
-    Source: Blelloch, Fineman and Shun 2012; Preis 1999 (half of the largest weight).
+    Source: Blelloch, Fineman and Shun 2012; Preis 1999 (by weight: at least half of the largest).
 
     Examples
     --------

@@ -437,7 +437,9 @@ def test_a_page_says_what_a_reader_needs_to_follow_it(tmp_path):
     assert "`sizes[some] << count`" in page
     assert "`T` has no name in the code." in page
     assert "other entry of a matrix" in page
-    assert "(2), (old): another" in (tmp_path / "k_hop_sizes-steps.html").read_text("utf-8")
+    for name, has in (("k_hop_sizes", False), ("floyd_warshall", True)):
+        steps = (tmp_path / f"{name}-steps.html").read_text("utf-8")
+        assert ("(2), (old): another" in steps) == has
     assert "`ge(x ⊗ y)` is whether x is >= y" in page_of("bellman_ford", tmp_path)
     assert "`eq(x ⊗ y)` is whether x is equal to y" in page_of("maximal_matching", tmp_path)
     assert "The result: `sides = None; odd_cycle" in page_of("bipartite_sides", tmp_path)

@@ -34,6 +34,11 @@ _CELLS = 24  # of a vector on a line of text
 _ROWS = 8  # of a matrix
 FOR_TOOLS = re.compile(r"  # (?:fmt: skip|noqa|type: ).*")  # comments that a listing leaves out
 _LONG = re.compile(r"-?\d*\.\d{5,}(e[+-]\d+)?")  # a number of more than four digits
+_SIGNS = (
+    ("name", "not in use now", f'fill="{look.GREY}">'),
+    ("", "s, t, T: objects without a name in the code", r">(?:\u25b6 )?[stT]\d*[<:]"),
+    ("", "(2), (old): another object of that name", r" \((?:\d+|old)\)[<:]"),
+)  # of a legend: name, words, and where an SVG has such a one
 _FLAT = 4  # most rows of a matrix whose rows are drawn as vectors are
 _WAITING = 9  # most vectors that have their place from the first step on
 _NAMES, _GAP = 132, 10  # most pixels on the left, for names; and between objects
@@ -547,13 +552,13 @@ class GraphDrawing:
         return min(near, key=lambda c: round(float(near[c]), 1))
 
 
-def legend(drawn: str | None = None) -> str:
-    """Return the legend of the cells, an SVG for each; only of those in some SVG, if given."""
+def legend(drawn: str, names: bool = False) -> str:
+    """Return the legend of the cells in some SVG, an SVG for each, and of the `names` there."""
     other = look.IDLE._replace(label="other entry of a matrix")
     kinds = [look.ENTRY, look.ZERO, look.NONE, look.CHANGED, look.USED, look.DROP, other]
     made = []
     for kind in [*kinds, look.TOUCHED, look.KEPT, look.OUT, look.VEIL]:
-        if drawn is not None and look.cell_style(kind) + "/>" * (kind is other) not in drawn:
+        if look.cell_style(kind) + "/>" * (kind is other) not in drawn:
             continue
         canvas = SvgCanvas()
         canvas.squares(kind, [(11, 12)], (18, 18))
@@ -561,9 +566,9 @@ def legend(drawn: str | None = None) -> str:
         canvas.words((26, 12), kind.label, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(kind.label) + 12, 24)
         made.append(canvas.svg(kind.label))
-    rest = ("", "s, t, T: no name in the code"), ("", "(2), (old): another object of that name")
-    grey = [("name", "not in use now")] * (drawn is None or f'fill="{look.GREY}">' in drawn)
-    for name, words in (*grey, *(rest if drawn is None else ())):
+    for name, words, sign in _SIGNS[: None if names else 1]:
+        if not re.search(sign, drawn):
+            continue
         canvas, begin = SvgCanvas(), 46 if name else 2
         canvas.words((2, 12), name, 14, look.GREY, "left")
         canvas.words((begin, 12), words, 14, align="left")
@@ -646,7 +651,7 @@ def page_of_runs(
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
         scale=f"{10 / min(sizes):.3f}", choices=choices, steps=sections[first], others=others,
-        legend=legend(),
+        legend=legend("".join([*sections.values(), *shared]), names=True),
     )  # fmt: skip
 
 

@@ -180,6 +180,9 @@ def test_matrices_of_few_rows_are_drawn_as_vectors_are(A):
     ring = found[0].written, found[0].matrices["levels"], found[1].written
     assert [x.nvals for x in ring] == [0, 2, 2]
     assert cell_style(CHANGED) in drawn[1]
+    page = page_of(found, "two searches")  # its legend has no sign that it does not show
+    assert "other entry of a matrix" in page
+    assert "kept by the mask" not in page
 
 
 def test_numbers_are_short_in_cells(backend):
