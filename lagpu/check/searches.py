@@ -445,12 +445,16 @@ def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tu
     """Prove that a matrix has the distances between all vertices, or raise.
 
     `A` is as in `check_distances`, small, since each row takes a plain relaxation over all edges;
-    `distances` is a Matrix, (n, n), where a stored zero is a distance. Those of integers must be
-    exact; `rel_tol` is the tolerance of float ones, over the largest of the row: sums depend on
-    their order.
+    `distances` is a Matrix or a SciPy sparse array, (n, n), where a stored zero is a distance.
+    Those of integers must be exact; `rel_tol` is the tolerance of float ones, over the largest of
+    the row: sums depend on their order.
     """
     proof = Proof("check_floyd_warshall", FLOYD_RULES, A, values=True)
-    rows, cols, values = distances.to_coo()
+    entries = Proof(proof.name, FLOYD_RULES, distances, values=True).matrix().tocoo()
+    if entries.shape[0] != proof.n:
+        fact = f"{entries.shape[0]} rows of distances != {proof.n} vertices"
+        raise DimensionMismatch(f"{proof.name}: {fact}.")
+    (rows, cols), values = entries.coords, entries.data
     found, known = (np.zeros((proof.n, proof.n), kind) for kind in (values.dtype, bool))
     found[rows, cols], known[rows, cols] = values, values != np.inf
     for v in range(proof.n):

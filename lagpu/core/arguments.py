@@ -339,6 +339,7 @@ def outside(what: str, i: int, size: int) -> errors.IndexOutOfBound:
 
 def integer_array(array: Any, what: str) -> Any:
     """Return a list of indices as an integer array; a device array stays on the device."""
+    given = array
     if not hasattr(array, "__cuda_array_interface__"):
         try:
             array = np.asarray(array)
@@ -346,6 +347,8 @@ def integer_array(array: Any, what: str) -> Any:
             raise errors.DimensionMismatch(f"{what}: indices are not 1-D.") from None
     if array.ndim != 1:
         raise errors.DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
+    if array.dtype.kind in "fO" and all(type(x) is int for x in given):  # too large for INT64
+        array = np.array([min(max(x, -(2**63)), 2**63 - 1) for x in given])
     if array.dtype.kind not in "iu" and len(array):
         raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
     if array.dtype == np.uint64:  # with INT64 and UINT64, NumPy computes in floats

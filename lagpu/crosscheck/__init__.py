@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
@@ -82,6 +83,8 @@ def crosscheck(
         copied, named = _copied((args, kwargs), lockstep)
         lockstep.counts = True
         result = algorithm(*copied, **named)
+        if inspect.isgenerator(result):
+            raise DomainMismatch(f"crosscheck: {name} is a generator. Give a function that loops.")
         lockstep.counts = False  # the copy that follows is not a statement
         report.result = _copied(result, home)
     if len(places) == 1 and not report.loops:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagpu import Matrix, algorithms
+from lagpu import Matrix, algorithms, io
 from lagpu.check import (
     check_components,
     check_core_numbers,
@@ -30,7 +30,7 @@ from lagpu.check import (
 )
 from lagpu.check.graph import Proof
 from lagpu.check.searches import _depths
-from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
+from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 
 
 def graph_of(G, weight=None):
@@ -234,6 +234,9 @@ def test_whole_lengths_that_floats_round_are_exact():
         check_ego_graph(A, 0, longer(A), 2)
     distances = algorithms.floyd_warshall(A)
     check_floyd_warshall(A, distances)
+    check_floyd_warshall(A, io.to_scipy(distances))
+    with pytest.raises(DimensionMismatch, match="3 rows of distances != 4 vertices"):
+        check_floyd_warshall(A, io.to_scipy(distances)[:3, :3])
     with pytest.raises(CheckFailed, match="from 0 to 0: 1, not 0"):
         check_floyd_warshall(A, longer(distances))
     with pytest.raises(CheckFailed, match="from 0 to 0: inf, not 0"):

@@ -214,3 +214,12 @@ def test_a_part_keeps_its_indices(v, A, dtype):
     assert block.new().nvals == 1
     to_write << 5
     assert v.to_dict() == {0: 5, 1: 5, 2: 2}
+
+
+@pytest.mark.parametrize("large", [2**63, -(2**63) - 1, 2**70])
+def test_an_index_too_large_for_int64_is_outside(backend, large):
+    """In a list, too, where NumPy makes floats or objects of all."""
+    v = Vector.from_dense([1, 2, 3], backend=backend)
+    for index in (large, [0, large], [large]):
+        with pytest.raises(IndexOutOfBound, match=r"is outside 0 \.\. 2"):
+            v[index].new()

@@ -176,6 +176,9 @@ def test_wrong_arguments(graph):
     for no_function, kind in ((5, "int"), ("bfs", "str")):
         with pytest.raises(DomainMismatch, match=f"{kind} cannot be called. Give a function"):
             crosscheck(no_function, graph, 1)
+    generator = lambda A: (algorithms.bfs_levels(A, v) for v in range(3))  # noqa: E731
+    with pytest.raises(DomainMismatch, match="is a generator"):
+        crosscheck(generator, graph, backends=("cpu", "cpu"))
     for no_backends in (None, 5):
         with pytest.raises(DomainMismatch, match=f"backends={no_backends} is not a sequence"):
             crosscheck(algorithms.bfs_levels, graph, 1, backends=no_backends)
