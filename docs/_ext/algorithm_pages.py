@@ -952,7 +952,7 @@ def _cells(step, drawn):
     """Return what a drawing shows as cells, in words; an empty string for a graph."""
     if "The graph of " in drawn:
         return ""
-    read, _ = drawing.Layout([step]).drawn(step)
+    read, *_ = drawing.Layout([step]).drawn(step)
     names = [read, *step.vectors, *{step.output} & {*step.matrices}]
     return f"Cells of {_listed(filter(None, dict.fromkeys(names)))}. ".replace("`", "")
 

@@ -218,8 +218,7 @@ class Layout:
         self.matrix = products[0].matrix if products else next(iter(matrices), None)
         self.transposed = bool(products) and products[0].transposed
         self.flat = self._flat(steps, matrices)
-        drawn = ((s.matrices.get(name), turned) for s in steps for name, turned in [self.drawn(s)])
-        shapes = [_drawn_shape(*one) for one in drawn]
+        shapes = [_drawn_shape(*self.drawn(s)[1:]) for s in steps]
         apart = {self.matrix, *self.flat}
         outputs = [s.matrices.get(s.output) for s in steps if s.output not in apart]
         written = [A.shape for A in outputs if A is not None]
@@ -233,15 +232,20 @@ class Layout:
         self.longest = self._longest(steps)
         self.lines = max((len(self.listed(s)) for s in steps), default=0)
 
-    def drawn(self, step: Step) -> tuple[str, bool]:
-        """Return the name of the matrix that is drawn, and whether it is transposed."""
+    def drawn(self, step: Step) -> tuple[str, Matrix | None, bool]:
+        """Return the name of the matrix that is drawn, the matrix, and whether it is transposed."""
         if step.product is not None:
-            return step.product.matrix, step.product.transposed
+            name = step.product.matrix
+            return name, step.matrices.get(name), step.product.transposed
         read = step.formula.partition(" << ")[2] if step.output != self.matrix else ""
         others = [x for x in step.matrices if x != step.output and x not in self.flat]
-        name = next((name for name in others if _has(read, name)), self.matrix or "")
+        name = next((name for name in others if _has(read, name)), "")
+        own = step.output not in self.flat and step.written is not None
+        if not name and own and _has(read, step.output):
+            return f"{step.output} before", step.written, False
+        name = name or self.matrix or ""
         name = name if name in step.matrices else next(iter(others), "")
-        return name, self.transposed and name == self.matrix
+        return name, step.matrices.get(name), self.transposed and name == self.matrix
 
     def _flat(self, steps: list[Step], names: Labels) -> dict[str, int]:
         """Return the rows of matrices like the vectors of several sources, below `matrix`."""
@@ -259,7 +263,7 @@ class Layout:
         """Return the most characters of the label of a matrix, and of a vector or mask."""
         of_matrices, of_vectors = [0], [0]
         for step in steps:
-            name, turned = self.drawn(step)
+            name, _, turned = self.drawn(step)
             of_matrices += [len(name) + turned, len(step.product.vector) + 2 if step.product else 0]
             of_matrices += [len(x) + 2 for x in self.flat]
             of_vectors += [*map(len, step.vectors), 6 + len(step.mask.formula) if step.mask else 0]
@@ -345,7 +349,7 @@ class _Drawing:
         if layout.written:
             if step.output in step.matrices and step.output not in (layout.matrix, *layout.flat):
                 self._written(y + _GAP)
-            else:
+            elif step.output not in step.matrices:
                 self._name("no matrix written", y + _GAP + layout.written * c / 2, look.GREY)
             y += layout.written * c + 2 * _GAP
         self.canvas.grow_to(0, y)
@@ -386,8 +390,7 @@ class _Drawing:
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
         step, p = self.step, self.step.product
-        name, transposed = self.layout.drawn(step)
-        A = step.matrices.get(name)
+        name, A, transposed = self.layout.drawn(step)
         shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
         grid = self._cells("matrix", *shape, self.left, self.top)
         self._numbers(grid, self.top - 13 if p is None or p.vector_left else 9)

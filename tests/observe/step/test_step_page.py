@@ -168,6 +168,18 @@ def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
     assert len(heights) == 1
 
 
+def test_a_matrix_that_its_statement_reads_is_drawn_as_before(backend):
+    found = list(lagpu.step(algorithms.k_truss, generators.complete(4, backend=backend), 3))
+    layout = drawing.Layout(found)
+    k = next(k for k, s in enumerate(found) if s.formula.startswith("C << valuege"))
+    name, before, transposed = layout.drawn(found[k])
+    assert (name, transposed) == ("C before", False)
+    assert before.isequal(found[k - 1].matrices["C"])
+    assert ">C before</text>" in drawing.draw(found[k], layout)
+    written = [drawing.draw(s, layout) for s in found if s.output in s.matrices]
+    assert not any("no matrix written" in x for x in written)
+
+
 def test_matrices_of_few_rows_are_drawn_as_vectors_are(A):
     """Operand and mask too, and with rings at what has changed."""
     found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
