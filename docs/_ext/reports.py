@@ -118,6 +118,7 @@ def markdown(number, folder=FOLDER):
             if part["part"] == experiment.part
         ]
         measured = [(report, part) for report, part in measured if part["rows"]]
+        measured.sort(key=lambda one: _gpus(one[1]))
         notes = [
             _together(
                 _note(x)
@@ -190,12 +191,16 @@ def _together(lines):
     return [f"{before}{', '.join(names)}{why}" for (before, why), names in found.items()]
 
 
+def _gpus(part):
+    """Return the most GPUs that a row of a part runs on."""
+    grids = [x["backend"] for x in part["rows"] if x["backend"].startswith("grid:")]
+    return max((math.prod(map(int, x.split(":")[1].split("x"))) for x in grids), default=1)
+
+
 def _part(report, experiment, command):
     """Yield the rows of an experiment, and what is to be read below them."""
     device = report["machine"].get("device", report["machine"]["cpu"])
-    grids = [x["backend"] for x in experiment["rows"] if x["backend"].startswith("grid:")]
-    gpus = max((math.prod(map(int, x.split(":")[1].split("x"))) for x in grids), default=1)
-    device = f"{gpus} {device}" if gpus > 1 else device
+    device = f"{_gpus(experiment)} {device}" if _gpus(experiment) > 1 else device
     # The history lacks the trees that were squashed after they were measured.
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     when = f"{report['date'][:10]}, {commit}"

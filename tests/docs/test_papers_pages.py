@@ -256,6 +256,13 @@ def test_a_page_says_of_each_experiment_what_its_files_have(reports, paper):
         assert ("Not proved" in text) == bool(wrong)
 
 
+def test_tables_of_several_gpus_say_so_and_are_the_last(reports):
+    shown = "\n".join(reports.markdown("004"))
+    figure = shown[shown.index("### Figure 4:") : shown.index("### Figure 5:")]
+    one, two = figure.index(" on NVIDIA H200, "), figure.index(" on 2 NVIDIA H200, ")
+    assert one < figure.index("EF16, 1x1") < two < figure.index("EF16, 1x2")
+
+
 def test_a_note_names_no_size_that_is_not_so(reports):
     line = "* mesh: another mesh, of a quarter of the vertices; of another size, by --graph; x"
     assert reports._note(line) == "* mesh: another mesh; here in another size; x"
