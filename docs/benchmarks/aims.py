@@ -55,7 +55,8 @@ BOUNDS = {
     "pagerank": "a millisecond of Python before the loop, then bytes; tried: tiles of 256 entries, "
     "loads ahead, values by rank (kept), also in shared memory (kept), sums in the pass",
     "worst of the zoo": "pulls that look in vain at hubs of other components; tried: all blocks "
-    "share such columns (kept), how the frontier grows (kept) by 1/4 and 1/8, other deltas",
+    "share such columns (kept), a rule by the growth of the frontier (kept), with 1/4 and 1/8 in "
+    "it, other deltas",
 }
 CALLS: dict[str, Callable[[Matrix], object]] = {
     "pagerank": functools.partial(algorithms.pagerank, tol=1e-4),
