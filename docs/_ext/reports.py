@@ -7,7 +7,6 @@ experiment without any says so. What holds for several experiments is said once,
 
 import itertools
 import json
-import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -70,8 +69,7 @@ def verdicts(number, reports, partial=False):
     for experiment in paper_of(number).experiments:
         newest = _newest(number, reports, experiment.part)
         rows = [row for _, row in newest.values()]
-        names = {row["graph"] for row in rows}
-        most = max((graph.gpus for graph in experiment.graphs if graph.name in names), default=0)
+        most = _gpus(experiment, rows)
         made = [graph for graph in experiment.graphs if graph.made and graph.gpus <= most]
         files = tuple(dict.fromkeys(file for file, _ in newest.values()))
         for claim in experiment.claims:
@@ -91,6 +89,12 @@ def _newest(number, reports, part):
         if one["part"] == part
         for row in one["rows"]
     }
+
+
+def _gpus(experiment, rows):
+    """Return the most GPUs that rows are of; 0 without a grid."""
+    names = {row["graph"] for row in rows}
+    return max((graph.gpus for graph in experiment.graphs if graph.name in names), default=0)
 
 
 def with_reports(page, folder=FOLDER):
@@ -118,7 +122,7 @@ def markdown(number, folder=FOLDER):
             if part["part"] == experiment.part
         ]
         measured = [(report, part) for report, part in measured if part["rows"]]
-        measured.sort(key=lambda one: _gpus(one[1]))
+        measured.sort(key=lambda one: _gpus(experiment, one[1]["rows"]))
         notes = [
             _together(
                 _note(x)
@@ -142,7 +146,7 @@ def markdown(number, folder=FOLDER):
         yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
         of_each = [x for x in notes[0] if all(x in lines for lines in notes)] if measured else []
         for (report, part), lines in zip(measured, notes, strict=True):
-            yield from _part(report, part, command)
+            yield from _part(report, part, command, _gpus(experiment, part["rows"]))
             yield from (f"- {_plain(x)}" for x in lines if x not in (*of_all, *of_each))
             yield ""
         if measured:
@@ -191,16 +195,10 @@ def _together(lines):
     return [f"{before}{', '.join(names)}{why}" for (before, why), names in found.items()]
 
 
-def _gpus(part):
-    """Return the most GPUs that a row of a part runs on."""
-    grids = [x["backend"] for x in part["rows"] if x["backend"].startswith("grid:")]
-    return max((math.prod(map(int, x.split(":")[1].split("x"))) for x in grids), default=1)
-
-
-def _part(report, experiment, command):
-    """Yield the rows of an experiment, and what is to be read below them."""
+def _part(report, experiment, command, gpus):
+    """Yield the rows of an experiment on some GPUs, and what is to be read below them."""
     device = report["machine"].get("device", report["machine"]["cpu"])
-    device = f"{_gpus(experiment)} {device}" if _gpus(experiment) > 1 else device
+    device = f"{gpus} {device}" if gpus > 1 else device
     # The history lacks the trees that were squashed after they were measured.
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     when = f"{report['date'][:10]}, {commit}"

@@ -71,6 +71,8 @@ def test_a_table_says_that_its_kernels_have_changed():
     cpu = gpu | {"machine": {"cpu": "a processor"}}
     for whole in (cpu, gpu | {"commit": changes[0]}, gpu | {"commit": "0" * 40}):
         assert "changed" not in figures._measured(whole, "x.json", "x.json")
+    both = gpu | {"machine": gpu["machine"] | cpu["machine"]}
+    assert ": a card and a processor, 2026-01-01" in figures._measured(both, "x.json", "x.json")
 
 
 def test_rows_and_pivots_have_the_numbers_of_the_file(tmp_path):

@@ -300,7 +300,7 @@ class Steps(_Paged, Observer):
                 scope.setdefault(id(P), P)
         before = self._states(scope)
         views = {k: self._viewed(x) for k, x in scope.items() if isinstance(x, SelectionMatrix)}
-        written = self._copy(to.out) if isinstance(to.out, Matrix) else None
+        overwritten = self._copy(to.out) if isinstance(to.out, Matrix) else None
         work()
         self._copies.pop(id(to.out), None)
         shown = "" if code is None else source.source_between(code.co_filename, *lines)
@@ -319,7 +319,7 @@ class Steps(_Paged, Observer):
             before={names[k]: state for k, state in before.items()},
             scalars={names[k]: x.value for k, x in scope.items() if isinstance(x, Scalar)},
             matrices={names[k]: A for k, A in matrices.items()},
-            written=written, mask=masking, product=_multiplied(call, names),
+            overwritten=overwritten, mask=masking, product=_multiplied(call, names),
         ))  # fmt: skip
 
     def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:

@@ -26,7 +26,6 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.errors import LimitExceeded
 from lagpu.host.source import SYNTAX, file_name
 
-Labels = tuple[str, ...]
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
 
@@ -120,7 +119,7 @@ class Step:
     before: dict[str, State]  # the vectors before it
     scalars: dict[str, Any]  # their numbers; None for one that is empty
     matrices: dict[str, Matrix]  # a selection as a matrix, from before the statement
-    written: Matrix | None  # the matrix that it wrote, before it
+    overwritten: Matrix | None  # the matrix that it wrote, before it
     mask: Masking | None  # of the statement
     product: Multiplied | None  # the operands of a product of a matrix and a vector
 
@@ -240,9 +239,9 @@ class Layout:
         read = step.formula.partition(" << ")[2] if step.output != self.matrix else ""
         others = [x for x in step.matrices if x != step.output and x not in self.flat]
         name = next((name for name in others if _has(read, name)), "")
-        own = step.output not in self.flat and step.written is not None
+        own = step.output not in self.flat and step.overwritten is not None
         if not name and own and _has(read, step.output):
-            return f"{step.output} before", step.written, False
+            return f"{step.output} before", step.overwritten, False
         name = name or self.matrix or ""
         name = name if name in step.matrices else next(iter(others), "")
         return name, step.matrices.get(name), self.transposed and name == self.matrix
@@ -339,7 +338,7 @@ class _Drawing:
             y += c + 8
         for name, rows in layout.flat.items():
             if name in step.matrices:
-                self._few_rows(name, y)
+                self._values(name, y)
             else:
                 self._name(name, y + rows * c / 2, look.GREY)
             y += rows * c + 8
@@ -348,7 +347,7 @@ class _Drawing:
         y += 22 * layout.lines
         if layout.written:
             if step.output in step.matrices and step.output not in (layout.matrix, *layout.flat):
-                self._written(y + _GAP)
+                self._values(step.output, y + _GAP)
             elif step.output not in step.matrices:
                 self._name("no matrix written", y + _GAP + layout.written * c / 2, look.GREY)
             y += layout.written * c + 2 * _GAP
@@ -397,7 +396,7 @@ class _Drawing:
         if A is None:
             return
         if name == step.output:
-            self._written(self.top)
+            self._values(name, self.top)
             return
         shows = f"{name}'" if transposed else name
         if p is not None:
@@ -438,34 +437,27 @@ class _Drawing:
         self._name(name, y + self.c / 2, look.VERMILION if written else look.INK)
         grid = self._line(state, self.left, y)
         if written:
-            changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
+            before = self.step.before[name].to_dict()
+            changed = [grid.at(0, j) for j in _changed(before, state.to_dict())]
             self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
 
-    def _few_rows(self, name: str, y: float) -> None:
-        """Draw a matrix as `_vector` does a vector."""
-        A, written = self.step.matrices[name], name == self.step.output
+    def _values(self, name: str, y: float) -> None:
+        """Draw a matrix with its values as `_vector` does a vector; columns stand below others'."""
+        A, old = self.step.matrices[name], self.step.overwritten
+        written = name == self.step.output
         self._name(name, y + A.nrows * self.c / 2, look.VERMILION if written else look.INK)
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
         self._numbers(grid)
         grid.draw(self.canvas, blank=False)
-        if written and self.step.written is not None:
-            old, new = ({(i, j): x for i, j, x in triplets(B)} for B in (self.step.written, A))
-            changed = [grid.at(*at) for at in old | new if old.get(at) != new.get(at)]
+        if written and old is not None:
+            before, after = ({(i, j): x for i, j, x in triplets(B)} for B in (old, A))
+            changed = [grid.at(*at) for at in _changed(before, after)]
             self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
 
-    def _written(self, y: float) -> None:
-        """Draw the written matrix with its values, its columns below those of the matrix above."""
-        name = self.step.output
-        A = self.step.matrices[name]
-        grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, look.VERMILION)
-        self._numbers(grid)
-        grid.draw(self.canvas, blank=False)
 
-
-def _changed(before: State, after: State) -> list[int]:
-    old, new = before.to_dict(), after.to_dict()
-    return [j for j in range(after.size) if old.get(j) != new.get(j) or (j in old) != (j in new)]
+def _changed(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
+    """Return where an entry has come, gone or another value."""
+    return [at for at in sorted({**before, **after}) if before.get(at) != after.get(at)]
 
 
 class GraphDrawing:
@@ -533,7 +525,8 @@ class GraphDrawing:
         vertices(canvas, kinds, of, self._at, self._radius, 14)
         if state is None:
             return
-        changed = self._at[_changed(step.before[step.output], state)]
+        before = step.before[step.output].to_dict()
+        changed = self._at[_changed(before, state.to_dict())]
         canvas.discs(look.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
@@ -580,6 +573,7 @@ def legend(drawn: str, names: bool = False) -> str:
     return "".join(made)
 
 
+Labels = tuple[str, ...]
 #: Most steps on a page.
 MOST = 1000
 _SECTION = (

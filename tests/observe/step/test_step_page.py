@@ -189,7 +189,7 @@ def test_matrices_of_few_rows_are_drawn_as_vectors_are(A):
     assert all(">frontier<" in x or ">\u25b6 frontier<" in x for x in drawn)
     assert all(">levels<" in x or ">\u25b6 levels<" in x for x in drawn)
     assert len({re.search(r'height="([\d.]+)"', x)[1] for x in drawn}) == 1
-    ring = found[0].written, found[0].matrices["levels"], found[1].written
+    ring = found[0].overwritten, found[0].matrices["levels"], found[1].overwritten
     assert [x.nvals for x in ring] == [0, 2, 2]
     assert cell_style(CHANGED) in drawn[1]
     page = page_of(found, "two searches")  # its legend has no sign that it does not show
